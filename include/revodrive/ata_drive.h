@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// One member of the card: an SF-2281 SSD as its SATA link shows it. It speaks the ATA command set
+// (ATA8-ACS with what ACS-2 added and the drive claims), keeps up to 32 NCQ tags, moves data
+// between the initiator's window and its Media, and asks its FlashController how long flash takes.
+// The SATA wire is part of it: one Timeline, since the link carries one FIS at a time in either
+// direction.
+#ifndef REVODRIVE_ATA_DRIVE_H
+#define REVODRIVE_ATA_DRIVE_H
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "revodrive/ata_command.h"
+#include "revodrive/flash_controller.h"
+#include "revodrive/media.h"
+#include "revodrive/profile.h"
+#include "revodrive/stream.h"
+
+namespace revodrive {
+
+struct DriveIdentity {
+  std::string model;     // printable ASCII, up to 40 characters
+  std::string serial;    // up to 20
+  std::string firmware;  // up to 8
+  uint64_t wwn = 0;      // NAA 5
+};
+
+class AtaDrive : public AtaTarget {
+ public:
+  // `media` must outlive the drive. `timing` false: finish_ns is the command's issue_ns.
+  static std::unique_ptr<AtaDrive> create(const DriveIdentity &identity, const SataProfile &sata,
+                                          const FlashProfile &flash, Media &media, bool timing);
+
+  // Counters by name ("reads", "read_sectors", ...), see docs/counters.md.
+  using Visitor = std::function<void(std::string_view name, uint64_t value)>;
+  virtual void query(const Visitor &visit) const = 0;
+
+  // Everything but commands in flight (see AtaTarget::save_command).
+  virtual void save(StreamWriter &out) const = 0;
+  virtual void load(StreamReader &in) = 0;
+};
+
+}  // namespace revodrive
+#endif

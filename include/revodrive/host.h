@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The host interface: everything the card needs from the world and everything the world may ask of
+ * the card. QEMU's glue, the simulator and the unit tests are three hosts of the same card.
+ *
+ * Rules that hold for every call:
+ *  - One thread at a time. A host serialises all calls into one card (QEMU: the big lock).
+ *  - Time is int64_t nanoseconds of the host's virtual clock. The card never reads another clock.
+ *  - The card may call the host from inside any rd_card_*() call; the host may call back into the
+ *    card from inside a host call only where that call says so.
+ *  - No exception and no signal crosses this interface. Errors are negative errno values (0 is
+ *    success), plus a message in struct rd_error where a person has to read it.
+ */
+#ifndef REVODRIVE_HOST_H
+#define REVODRIVE_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RD_MAX_PORTS 8      /* two cores of four phys */
+#define RD_NEVER INT64_MAX  /* a deadline that never comes */
+#define RD_SECTOR_BYTES 512 /* logical sector of every member */
+
+/* A message for a person: names the thing, the value and what is allowed. Never empty on error. */
+struct rd_error {
+  char text[512];
+};
+
+/* Host memory, readable or writable by the card until it is unmapped. */
+struct rd_iov {
+  void *base;
+  size_t len;
+};
+
+enum rd_block_op {
+  RD_BLOCK_READ,
+  RD_BLOCK_WRITE,
+  RD_BLOCK_WRITE_FUA, /* done only when the data is on stable storage */
+  RD_BLOCK_FLUSH,     /* offset, bytes and iov unused */
+  RD_BLOCK_DISCARD,   /* iov unused */
+};
+
+enum rd_log_level {
+  RD_LOG_GUEST_ERROR, /* the guest broke the programming contract */
+  RD_LOG_UNIMP,       /* the guest used something that is not modelled */
+  RD_LOG_TRACE,       /* for a developer; hosts drop it unless asked */
+};
+
+/*
+ * What the host gives the card. All members must be set. `host` is the pointer given to
+ * rd_card_create(). The structure must outlive the card.
+ */
+struct rd_host_ops {
+  int64_t (*now_ns)(void *host);
+
+  /* Copies between guest bus addresses and the card. Non-zero: the whole transfer failed (bus
+   * mastering off, nothing at that address, IOMMU fault); the buffer then holds anything. */
+  int (*dma_read)(void *host, uint64_t addr, void *buf, size_t len);
+  int (*dma_write)(void *host, uint64_t addr, const void *buf, size_t len);
+
+  /*
+   * Maps guest memory for a data transfer. to_guest: the card (or the backend) will write it.
+   * Returns NULL if that memory cannot be mapped; otherwise *len may have become shorter, never 0.
+   * dma_unmap() is called once for each successful map with the *len it returned and how many
+   * bytes from its start were written (to_guest) or read.
+   */
+  void *(*dma_map)(void *host, uint64_t addr, size_t *len, bool to_guest);
+  void (*dma_unmap)(void *host, void *ptr, size_t len, bool to_guest, size_t accessed);
+
+  /* Level of the interrupt output. Called on changes only. */
+  void (*set_irq)(void *host, bool level);
+  /* An edge for message signalled interrupts: at each rise of the level, and again when a cause is
+   * still pending after the guest acknowledged. A host without MSI ignores it. */
+  void (*msi_notify)(void *host);
+
+  /* One timer for the whole card: call rd_card_timer_fired() at or after the deadline. Replaces the
+   * previous deadline; RD_NEVER disarms. */
+  void (*arm_timer)(void *host, int64_t deadline_ns);
+
+  /*
+   * Starts one transfer on the backend of a member. The iov array and the memory it points to stay
+   * valid until rd_card_block_done(token), which may come from inside this call. offset and bytes
+   * are multiples of RD_SECTOR_BYTES and within the member's size; bytes equals the sum of the iov.
+   */
+  void (*block_submit)(void *host, unsigned port, enum rd_block_op op, uint64_t offset,
+                       uint64_t bytes, const struct rd_iov *iov, unsigned niov, uint64_t token);
+  /* Waits until each transfer of the member has ended: when it returns, rd_card_block_done() has
+   * come for each (from inside this call). Transfers that the host keeps for a retry end with
+   * -ECANCELED. */
+  void (*block_drain)(void *host, unsigned port);
+  /*
+   * The model's time for this transfer has come and the backend has not answered. A host with a
+   * repeatable clock (icount, qtest) waits for the backend here, so that virtual time stands still
+   * and rd_card_block_done() comes from inside; another returns at once, and the command is late.
+   */
+  void (*block_wait)(void *host, unsigned port);
+
+  void (*log)(void *host, enum rd_log_level level, const char *text);
+};
+
+/* A card to be built. */
+struct rd_card_config {
+  const char *profile; /* name of a built-in profile, or NULL for the first one */
+  unsigned ports;      /* phys that may carry a member, 1..RD_MAX_PORTS */
+  bool timing;         /* false: behave the same, complete as soon as the backend does */
+};
+
+/* A member (one SSD) to be attached to a port. Strings are copied. */
+struct rd_member_config {
+  uint64_t bytes;       /* size of the backend; a multiple of RD_SECTOR_BYTES, see rd_card_attach */
+  bool read_only;       /* refused by rd_card_attach: an ATA disk cannot be write protected */
+  bool discard;         /* the backend wants discards */
+  const char *model;    /* up to 40 printable ASCII characters; NULL: the profile's */
+  const char *serial;   /* up to 20; required */
+  const char *firmware; /* up to 8; NULL: the profile's */
+  uint64_t wwn;         /* NAA-5 world wide name; 0: derived from the serial */
+};
+
+enum rd_reset {
+  RD_RESET_POWER, /* power cycle: everything volatile is lost */
+  RD_RESET_BUS,   /* PCI reset, function level reset or machine reset: members see a link reset */
+};
+
+struct rd_card;
+
+/* Builds a card without members. NULL on error, with the message. */
+struct rd_card *rd_card_create(const struct rd_card_config *config, const struct rd_host_ops *ops,
+                               void *host, struct rd_error *error);
+/* Cancels what is in flight (through block_drain) and frees the card. */
+void rd_card_destroy(struct rd_card *card);
+
+/* Plugs a member in (at start, or hot: the link comes up and the guest is told) or pulls it out
+ * (surprise removal: cancels its commands, the link goes down). Attach fails with -EINVAL or -EBUSY
+ * and a message; detach of an empty port does nothing. */
+int rd_card_attach(struct rd_card *card, unsigned port, const struct rd_member_config *member,
+                   struct rd_error *error);
+void rd_card_detach(struct rd_card *card, unsigned port);
+
+/* Register access in BAR 2, 32 bits, offset a multiple of 4. Safe to call from inside dma_*() (a
+ * guest aimed DMA at the card): such an access does nothing and reads all ones. */
+uint32_t rd_card_mmio_read(struct rd_card *card, uint32_t offset);
+void rd_card_mmio_write(struct rd_card *card, uint32_t offset, uint32_t value);
+
+void rd_card_timer_fired(struct rd_card *card);
+void rd_card_block_done(struct rd_card *card, uint64_t token, int error);
+void rd_card_reset(struct rd_card *card, enum rd_reset kind);
+
+/*
+ * The whole state as a versioned byte stream (format: docs/architecture.md). Save wants no block
+ * transfer to be running except those the host itself keeps for a retry; such commands are stored
+ * and started again by rd_card_resume() after a load. The buffer is malloc()ed and the caller's.
+ * Load expects a card of the same configuration with the same members attached; anything else, and
+ * any damaged stream, is refused with a message and leaves the card reset.
+ */
+int rd_card_save(struct rd_card *card, uint8_t **buf, size_t *len, struct rd_error *error);
+int rd_card_load(struct rd_card *card, const uint8_t *buf, size_t len, struct rd_error *error);
+/* The machine runs (again): start what was loaded, arm the timer. Harmless at any other time. */
+void rd_card_resume(struct rd_card *card);
+
+/*
+ * Named values: counters of the card ("late_ios") and of a member ("port0.reads"). The visitor is
+ * called for each; names are stable and listed in docs/counters.md.
+ */
+typedef void rd_query_fn(void *opaque, const char *name, uint64_t value);
+void rd_card_query(struct rd_card *card, rd_query_fn *visit, void *opaque);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The numbers that make one product differ from another. They come from an INI file
+// (hw/profiles/*.ini, built into the library), where each carries its source; loading one that has
+// an unknown key, lacks a key or holds a value out of range fails with a message that names it.
+// Each part of the card gets its own section of this structure and sees nothing else.
+#ifndef REVODRIVE_PROFILE_H
+#define REVODRIVE_PROFILE_H
+
+#include <cstdint>
+#include <string>
+
+#include "revodrive/host.h"
+
+namespace revodrive {
+
+// [pcie] The link between host and bridge.
+struct PcieProfile {
+  uint32_t lanes = 0;               // 1..16
+  uint32_t lane_mb_s = 0;           // after 8b/10b, each direction: gen1 250, gen2 500
+  uint32_t max_payload_bytes = 0;   // largest TLP payload, 128..4096
+  uint32_t tlp_overhead_bytes = 0;  // framing, header, LCRC, and a share of the DLLPs
+  uint32_t read_latency_ns = 0;     // request to first completion of a read of host memory
+};
+
+// [bridge] The SAS/SATA controller.
+struct BridgeProfile {
+  uint32_t command_ns = 0;     // occupancy of the command processor per command
+  uint32_t completion_ns = 0;  // from the last FIS to the completion entry
+};
+
+// [sata] One link between bridge and drive.
+struct SataProfile {
+  uint32_t speed = 0;               // generation: 1, 2, 3 for 1.5, 3, 6 Gb/s
+  uint32_t fis_overhead_bytes = 0;  // SOF, EOF, CRC, primitives and turnaround per FIS, in bytes
+  uint32_t link_up_us = 0;          // COMRESET to signature FIS; at most 400000
+};
+
+// [flash] The drive's controller and its NAND.
+struct FlashProfile {
+  uint32_t command_ns = 0;          // firmware time per command
+  uint32_t channels = 0;            // 1..16
+  uint32_t dies_per_channel = 0;    // 1..16
+  uint32_t page_bytes = 0;          // user bytes of a NAND page
+  uint32_t page_spare_bytes = 0;    // also transferred
+  uint32_t bus_mb_s = 0;            // channel bus
+  uint32_t read_page_us = 0;        // tR
+  uint32_t program_page_us = 0;     // tPROG
+  uint32_t planes = 0;              // pages programmed or read at once by a die, 1..4
+  uint32_t write_buffer_pages = 0;  // pages accepted before the host waits for a program
+  uint32_t trim_range_ns = 0;       // firmware time per range of a DATA SET MANAGEMENT
+};
+
+// [identity] What the drive says of itself.
+struct IdentityProfile {
+  std::string model;     // up to 40 characters
+  std::string firmware;  // up to 8
+};
+
+struct Profile {
+  std::string name;
+  PcieProfile pcie;
+  BridgeProfile bridge;
+  SataProfile sata;
+  FlashProfile flash;
+  IdentityProfile identity;
+
+  // `name` NULL: the first built-in profile. False: *error is set, *out is unspecified.
+  static bool load(const char *name, Profile *out, rd_error *error);
+};
+
+}  // namespace revodrive
+#endif

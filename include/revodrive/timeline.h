@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// A Timeline is a resource that serves one user at a time: a PCIe direction, a SATA wire, a flash
+// channel, a die. Users reserve spans of virtual time as they are planned, not as time passes, so a
+// later plan may still fit into an idle gap before an earlier one (a command FIS slips in while a
+// data transfer further ahead is already booked). The gaps remembered are bounded: when there are
+// too many, the oldest is forgotten and counts as busy.
+#ifndef REVODRIVE_TIMELINE_H
+#define REVODRIVE_TIMELINE_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "revodrive/stream.h"
+
+namespace revodrive {
+
+// [start, end) in nanoseconds of virtual time.
+struct Span {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+};
+
+class Timeline {
+ public:
+  // Books `duration_ns` (>= 0) at the first idle place at or after `earliest_ns`. A zero duration
+  // never waits and books nothing.
+  Span reserve(int64_t earliest_ns, int64_t duration_ns);
+  // End of the last booking.
+  int64_t busy_until_ns() const { return busy_until_ns_; }
+  // Sum of all bookings: utilisation over any period is the difference.
+  int64_t busy_ns() const { return busy_ns_; }
+  // Forgets all bookings (power cycle); keeps busy_ns().
+  void clear();
+
+  void save(StreamWriter &out) const;
+  void load(StreamReader &in);
+
+ private:
+  // As many as four drives have tags. With fewer, bookings far ahead push out the gap that the next
+  // command's first FIS needs.
+  static constexpr size_t kMaxGaps = 128;
+  size_t first_gap_after(int64_t at_ns) const;
+  void cut_gap(size_t index, Span used);
+  void insert_gap(size_t index, Span gap);
+  void erase_gap(size_t index);
+
+  std::array<Span, kMaxGaps> gaps_{};  // in order of time, before busy_until_ns_
+  size_t gap_count_ = 0;
+  int64_t busy_until_ns_ = 0;
+  int64_t busy_ns_ = 0;
+};
+
+}  // namespace revodrive
+#endif
