@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "bridge/phy.h"
+
+namespace revodrive {
+
+using namespace regs;
+
+Phy::Phy(PhyOwner &owner, EventQueue &queue, const SataProfile &profile, bool timing)
+    : owner_(owner),
+      profile_(profile),
+      timing_(timing),
+      up_event_(
+          queue, [](void *phy) { static_cast<Phy *>(phy)->link_up(); }, this) {
+  reset();
+}
+
+void Phy::plug(AtaTarget &target) {
+  target_ = &target;
+  if (!disabled())
+    start_link();
+}
+
+void Phy::unplug() {
+  if (!target_)
+    return;
+  link_down();
+  target_ = nullptr;
+}
+
+void Phy::acknowledge(uint32_t bits) {
+  int_stat_ &= ~bits;
+  owner_.interrupt_changed();
+}
+
+void Phy::set_int_mask(uint32_t mask) {
+  int_mask_ = mask;
+  owner_.interrupt_changed();
+}
+
+uint32_t Phy::serial_ctl() const {
+  uint32_t rate = profile_.speed - 1;
+  return rate_limits_ | (up_ ? kSerialReady | rate << kSerialRateShift : 0);
+}
+
+void Phy::write_serial_ctl(uint32_t value) {
+  rate_limits_ = value & kSerialRateLimits;
+  if (!(value & (kSerialReset | kSerialHardReset)) || disabled())
+    return;
+  owner_.cancel_commands(*this);
+  // The driver asked for this itself: no ready-lost event, which would make it detach the drive.
+  up_ = false;
+  if (target_)
+    start_link();
+}
+
+uint32_t Phy::signature_dword(unsigned index) const {
+  if (!up_)
+    return 0;
+  Fis fis = target_->signature();
+  uint32_t value = 0;
+  for (unsigned i = 0; i < 4; i++)
+    value |= uint32_t{fis[4 * index + i]} << (8 * i);
+  return value;
+}
+
+uint32_t Phy::read_cfg(uint32_t addr) const {
+  if (addr >= kPhySpaceBytes)
+    return 0;
+  if (addr >= kCfgSignature && addr < kCfgSignature + 16)
+    return signature_dword((addr - kCfgSignature) / 4);
+  if (addr >= kCfgAttached && addr < kCfgAttachedEnd)
+    return 0;  // a SATA drive sends no IDENTIFY frame
+  return cfg_[addr / 4];
+}
+
+void Phy::write_cfg(uint32_t addr, uint32_t value) {
+  if (addr < kPhySpaceBytes)
+    cfg_[addr / 4] = value;
+}
+
+uint32_t Phy::read_vsr(uint32_t addr) const {
+  if (addr >= kPhySpaceBytes)
+    return 0;
+  if (addr / 4 == kVsrStatus / 4)
+    return up_ ? kVsrStatusSata : 0;
+  return vsr_[addr / 4];
+}
+
+void Phy::write_vsr(uint32_t addr, uint32_t value) {
+  if (addr >= kPhySpaceBytes)
+    return;
+  bool was_disabled = disabled();
+  vsr_[addr / 4] = value;
+  if (addr / 4 != kVsrConfig / 4)
+    return;
+  vsr_[kVsrConfig / 4] &= ~kVsrConfigReset;
+  if (!was_disabled && disabled())
+    link_down();
+  else if (was_disabled && !disabled() && target_)
+    start_link();
+}
+
+void Phy::start_link() {
+  target_->reset(LinkReset::kComreset);
+  if (!timing_) {
+    up_event_.cancel();
+    link_up();
+    return;
+  }
+  up_event_.arm(owner_.now_ns() + int64_t{profile_.link_up_us} * 1000);
+}
+
+void Phy::link_up() {
+  up_ = true;
+  // In one step: the driver then handles a plug in a single interrupt.
+  int_stat_ |= kPhyReadyChanged | kPhyComwake | kPhySignature;
+  owner_.interrupt_changed();
+}
+
+void Phy::link_down() {
+  up_event_.cancel();
+  owner_.cancel_commands(*this);
+  if (!up_)
+    return;
+  up_ = false;
+  int_stat_ |= kPhyReadyChanged | kPhyReadyLost;
+  owner_.interrupt_changed();
+}
+
+void Phy::clear_interrupts() {
+  int_stat_ = 0;
+  int_mask_ = 0;
+}
+
+void Phy::reset() {
+  up_event_.cancel();
+  up_ = false;
+  clear_interrupts();
+  rate_limits_ = 0;
+  cfg_ = {};
+  vsr_ = {};
+  vsr_[kVsrConfig / 4] = kVsrConfigDisable;
+}
+
+void Phy::save(StreamWriter &out) const {
+  out.section("PHY ");
+  out.put(target_ != nullptr);
+  out.put(up_);
+  out.put(up_event_.at_ns());
+  out.put(up_event_.order());
+  out.put(int_stat_);
+  out.put(int_mask_);
+  out.put(rate_limits_);
+  for (uint32_t value : cfg_)
+    out.put(value);
+  for (uint32_t value : vsr_)
+    out.put(value);
+}
+
+void Phy::load(StreamReader &in) {
+  in.section("PHY ");
+  if (in.get<bool>() != (target_ != nullptr))
+    in.fail();
+  in.get(up_);
+  auto at_ns = in.get<int64_t>();
+  auto order = in.get<uint64_t>();
+  in.get(int_stat_);
+  in.get(int_mask_);
+  in.get(rate_limits_);
+  for (uint32_t &value : cfg_)
+    in.get(value);
+  for (uint32_t &value : vsr_)
+    in.get(value);
+  bool linked = up_ || at_ns != RD_NEVER;
+  if (linked && (!target_ || disabled()))
+    in.fail();
+  if (!in.ok())
+    return;
+  up_event_.cancel();
+  if (at_ns != RD_NEVER)
+    up_event_.restore(at_ns, order);
+}
+
+}  // namespace revodrive
