@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The composition root: builds link, bridge and members from a profile and ties them to one host.
+// It owns everything; every call of the C interface (card_abi.cc) is one method here. Each call
+// that may have changed something ends in settle(): events due now are run, the host's timer is
+// armed for the next one.
+#ifndef REVODRIVE_CARD_CARD_H
+#define REVODRIVE_CARD_CARD_H
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "bridge/bridge.h"
+#include "card/member.h"
+#include "revodrive/event_queue.h"
+#include "revodrive/host_port.h"
+#include "revodrive/pcie_link.h"
+#include "revodrive/profile.h"
+
+namespace revodrive {
+
+class Card {
+ public:
+  Card(const Profile &profile, const rd_card_config &config, const rd_host_ops &ops, void *host);
+  ~Card();
+
+  // 0 or a negative errno with a message.
+  int attach(unsigned port, const rd_member_config &config, rd_error *error);
+  void detach(unsigned port);
+
+  uint32_t mmio_read(uint32_t offset);
+  void mmio_write(uint32_t offset, uint32_t value);
+  void timer_fired() { settle(); }
+  void block_done(uint64_t token, int error);
+  void reset(rd_reset kind);
+
+  std::vector<uint8_t> save() const;
+  int load(std::span<const uint8_t> bytes, rd_error *error);
+  void resume();
+
+  using Visitor = std::function<void(const std::string &name, uint64_t value)>;
+  void query(const Visitor &visit) const;
+
+ private:
+  // Marks the card as inside a call; the outermost one settles at its end.
+  class Entry;
+  void settle();
+  void load_body(StreamReader &in);
+
+  Profile profile_;
+  bool timing_;
+  unsigned ports_;
+  HostPort host_;
+  EventQueue queue_;
+  PcieLink link_;
+  Bridge bridge_;
+  std::array<std::unique_ptr<Member>, RD_MAX_PORTS> members_;
+  unsigned depth_ = 0;
+  int64_t armed_ns_ = RD_NEVER;
+};
+
+}  // namespace revodrive
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "card/member.h"
+
+#include <algorithm>
+
+#include "revodrive/error.h"
+
+namespace revodrive {
+
+namespace {
+
+// IDENTIFY words 100-103 hold 48 bits.
+constexpr uint64_t kMaxSectors = (uint64_t{1} << 48) - 1;
+constexpr size_t kModelChars = 40;
+constexpr size_t kSerialChars = 20;
+constexpr size_t kFirmwareChars = 8;
+
+bool check_string(const char *what, const std::string &text, size_t max, rd_error *error) {
+  bool printable =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (!text.empty() && text.size() <= max && printable)
+    return true;
+  set_error(error, "%s '%s': must be 1 to %zu printable ASCII characters", what, text.c_str(), max);
+  return false;
+}
+
+bool check_size(const rd_member_config &config, rd_error *error) {
+  auto bytes = static_cast<unsigned long long>(config.bytes);
+  if (config.bytes % RD_SECTOR_BYTES != 0) {
+    set_error(error, "image of %llu bytes: must be a multiple of %d bytes (one sector)", bytes,
+              RD_SECTOR_BYTES);
+    return false;
+  }
+  if (config.bytes < Member::kMinBytes || config.bytes / RD_SECTOR_BYTES > kMaxSectors) {
+    set_error(error, "image of %llu bytes: must be %llu bytes (1 MiB) to 2^48 - 1 sectors", bytes,
+              static_cast<unsigned long long>(Member::kMinBytes));
+    return false;
+  }
+  return true;
+}
+
+// NAA 5, OUI e83a97 (OCZ), and 36 bits of FNV-1a over the serial: stable, and different per drive.
+uint64_t wwn_from_serial(const std::string &serial) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (char c : serial)
+    hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return uint64_t{0x5e83a97} << 36 | (hash ^ hash >> 28) >> 28;
+}
+
+}  // namespace
+
+std::unique_ptr<Member> Member::create(HostPort &host, unsigned port, const Profile &profile,
+                                       const rd_member_config &config, bool timing,
+                                       rd_error *error) {
+  if (config.read_only) {
+    set_error(error,
+              "image is read-only: a member must be writable, an ATA disk has no write "
+              "protection");
+    return nullptr;
+  }
+  DriveIdentity identity;
+  identity.model = config.model ? config.model : profile.identity.model;
+  identity.serial = config.serial ? config.serial : "";
+  identity.firmware = config.firmware ? config.firmware : profile.identity.firmware;
+  identity.wwn = config.wwn ? config.wwn : wwn_from_serial(identity.serial);
+  if (!check_size(config, error) || !check_string("model", identity.model, kModelChars, error) ||
+      !check_string("serial", identity.serial, kSerialChars, error) ||
+      !check_string("firmware", identity.firmware, kFirmwareChars, error))
+    return nullptr;
+  if (identity.wwn >> 60 != 5) {
+    set_error(error, "wwn 0x%016llx: must be an NAA 5 name (0x5...)",
+              static_cast<unsigned long long>(identity.wwn));
+    return nullptr;
+  }
+  std::unique_ptr<Member> member(new Member(host, port, config.bytes / RD_SECTOR_BYTES));
+  member->drive_ = AtaDrive::create(identity, profile.sata, profile.flash, member->media_, timing);
+  return member;
+}
+
+}  // namespace revodrive
