@@ -33,7 +33,7 @@ class Event {
   // Deadline, RD_NEVER when not armed.
   int64_t at_ns() const { return armed() ? at_ns_ : RD_NEVER; }
   // Position among events of the same nanosecond; saved so that a restored card keeps the order.
-  uint64_t order() const { return order_; }
+  uint64_t order() const { return armed() ? order_ : 0; }
   void restore(int64_t at_ns, uint64_t order);
 
  private:

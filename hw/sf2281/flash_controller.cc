@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "revodrive/flash_controller.h"
+
+#include <algorithm>
+
+namespace revodrive {
+
+namespace {
+
+constexpr int64_t kNsPerUs = 1000;
+
+}  // namespace
+
+FlashController::FlashController(const FlashProfile &profile, bool timing)
+    : profile_(profile),
+      timing_(timing),
+      channels_(profile.channels),
+      dies_(size_t{profile.channels} * profile.dies_per_channel),
+      buffer_(std::max(profile.write_buffer_pages, 1u), 0) {
+}
+
+int64_t FlashController::page_transfer_ns() const {
+  uint64_t bytes = uint64_t{profile_.page_bytes} + profile_.page_spare_bytes;
+  return static_cast<int64_t>((bytes * 1000 + profile_.bus_mb_s - 1) / profile_.bus_mb_s);
+}
+
+int64_t FlashController::command(int64_t at_ns) {
+  return timing_ ? core_.reserve(at_ns, profile_.command_ns).end_ns : at_ns;
+}
+
+// Pages go round the channels first, then round the dies of each channel.
+int64_t FlashController::read_page(int64_t at_ns, uint64_t page) {
+  size_t die = page % dies_.size();
+  int64_t sensed_ns = dies_[die].reserve(at_ns, profile_.read_page_us * kNsPerUs).end_ns;
+  return channels_[die % channels_.size()].reserve(sensed_ns, page_transfer_ns()).end_ns;
+}
+
+Span FlashController::read(int64_t at_ns, uint64_t lba, uint32_t sectors) {
+  if (!timing_ || sectors == 0)
+    return {at_ns, at_ns};
+  uint64_t first = lba * RD_SECTOR_BYTES / profile_.page_bytes;
+  uint64_t last = ((lba + sectors) * RD_SECTOR_BYTES - 1) / profile_.page_bytes;
+  Span ready;
+  ready.start_ns = ready.end_ns = read_page(at_ns, first);
+  for (uint64_t page = first + 1; page <= last; page++)
+    ready.end_ns = std::max(ready.end_ns, read_page(at_ns, page));
+  return ready;
+}
+
+// Returns when the buffer had room for the page; its program ends later.
+int64_t FlashController::program_page(int64_t at_ns) {
+  int64_t &slot_ns = buffer_[programs_ % buffer_.size()];
+  int64_t room_ns = std::max(at_ns, slot_ns);
+  size_t die = programs_ % dies_.size();
+  int64_t moved_ns = channels_[die % channels_.size()].reserve(room_ns, page_transfer_ns()).end_ns;
+  // A die programs one page of each plane together; each page bears its share of the time.
+  int64_t program_ns = profile_.program_page_us * kNsPerUs / std::max(profile_.planes, 1u);
+  slot_ns = dies_[die].reserve(moved_ns, program_ns).end_ns;
+  last_program_ns_ = std::max(last_program_ns_, slot_ns);
+  programs_++;
+  return room_ns;
+}
+
+int64_t FlashController::write(int64_t at_ns, uint64_t, uint32_t sectors, std::span<const rd_iov>) {
+  if (!timing_)
+    return at_ns;
+  uint64_t bytes = uint64_t{sectors} * RD_SECTOR_BYTES + open_bytes_;
+  int64_t accepted_ns = at_ns;
+  for (; bytes >= profile_.page_bytes; bytes -= profile_.page_bytes)
+    accepted_ns = std::max(accepted_ns, program_page(at_ns));
+  open_bytes_ = static_cast<uint32_t>(bytes);
+  return accepted_ns;
+}
+
+int64_t FlashController::flush(int64_t at_ns) {
+  if (!timing_)
+    return at_ns;
+  if (open_bytes_ > 0)
+    program_page(at_ns);
+  open_bytes_ = 0;
+  return std::max(at_ns, last_program_ns_);
+}
+
+int64_t FlashController::trim(int64_t at_ns, uint64_t, uint64_t) {
+  return timing_ ? core_.reserve(at_ns, profile_.trim_range_ns).end_ns : at_ns;
+}
+
+void FlashController::power_cycle() {
+  core_.clear();
+  for (Timeline &channel : channels_)
+    channel.clear();
+  for (Timeline &die : dies_)
+    die.clear();
+  std::fill(buffer_.begin(), buffer_.end(), 0);
+  open_bytes_ = 0;
+  last_program_ns_ = 0;
+}
+
+void FlashController::save(StreamWriter &out) const {
+  out.section("FLSH");
+  out.put(static_cast<uint32_t>(channels_.size()));
+  out.put(static_cast<uint32_t>(dies_.size()));
+  out.put(static_cast<uint32_t>(buffer_.size()));
+  core_.save(out);
+  for (const Timeline &channel : channels_)
+    channel.save(out);
+  for (const Timeline &die : dies_)
+    die.save(out);
+  for (int64_t end_ns : buffer_)
+    out.put(end_ns);
+  out.put(programs_);
+  out.put(open_bytes_);
+  out.put(last_program_ns_);
+}
+
+void FlashController::load(StreamReader &in) {
+  constexpr int64_t kLatestNs = INT64_MAX / 4;
+  in.section("FLSH");
+  bool same_shape = in.get<uint32_t>() == channels_.size();
+  same_shape &= in.get<uint32_t>() == dies_.size();
+  same_shape &= in.get<uint32_t>() == buffer_.size();
+  if (!same_shape)
+    in.fail();
+  core_.load(in);
+  for (Timeline &channel : channels_)
+    channel.load(in);
+  for (Timeline &die : dies_)
+    die.load(in);
+  bool sane = true;
+  for (int64_t &end_ns : buffer_) {
+    in.get(end_ns);
+    sane &= end_ns >= 0 && end_ns <= kLatestNs;
+  }
+  in.get(programs_);
+  in.get(open_bytes_);
+  in.get(last_program_ns_);
+  sane &= last_program_ns_ >= 0 && last_program_ns_ <= kLatestNs;
+  if (!sane || open_bytes_ >= profile_.page_bytes)
+    in.fail();
+  if (!in.ok())
+    power_cycle();
+}
+
+}  // namespace revodrive
