@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The glue between QEMU and the card: what its source files share.
+ *
+ *   plugin.c    how the library gets into QEMU, and the check that it belongs there
+ *   card.c      the device types of the card: properties, life and death
+ *   migrate.c   save and load
+ *   config.c    PCI configuration space: capabilities, power states, resets, interrupts
+ *   host.c      the host interface of the core (include/revodrive/host.h), all but block calls
+ *   block.c     the block calls: one RevoBackend for each member
+ *   member.c    the bus of the card and the device "sf2281"
+ *   storage.c   the simple forms drive= and drive0=..drive3=, which create members
+ *   counters.c  counters of the core as read-only QOM properties
+ *
+ * Everything runs under QEMU's big lock. Block nodes stay in the main loop's context.
+ */
+#ifndef REVODRIVE_QEMU_GLUE_H
+#define REVODRIVE_QEMU_GLUE_H
+
+#include "compat.h"
+#include "revodrive/host.h"
+
+#define TYPE_REVO_HBA "revodrive-hba"     /* abstract: any card */
+#define TYPE_REVO_BOARD "revodrive-board" /* abstract: a card that creates its members */
+#define TYPE_REVO_BUS "revodrive-bus"
+#define TYPE_REVO_MEMBER "sf2281"
+
+#define REVO_MEMBER_MIN_BYTES (1024 * 1024) /* smallest image of a member */
+#define REVO_REGION_ALIGN 4096              /* regions of drive= start and end on this */
+
+typedef struct RevoCard RevoCard;
+typedef struct RevoMember RevoMember;
+typedef struct RevoRequest RevoRequest;
+
+/* What a card type is born with. */
+typedef struct RevoModel {
+  const char *type, *parent, *desc;
+  uint16_t vendor_id, device_id, subsystem_vendor_id, subsystem_id;
+  unsigned ports; /* phys that take a member */
+} RevoModel;
+
+/*
+ * The transfers of one member. Those that the backend works on are counted in `inflight`. A
+ * transfer is held back instead while the machine is stopped (also by werror=stop, which retries
+ * then) and while the block layer has quiesced the node.
+ */
+typedef struct RevoBackend {
+  RevoCard *card;
+  unsigned port;
+  BlockBackend *blk; /* borrowed from the member or the card */
+  uint64_t offset_bytes;
+  bool discard;
+  bool quiesced;
+  bool draining; /* nothing is held back: it ends with -ECANCELED */
+  unsigned inflight;
+  QSIMPLEQ_HEAD(, RevoRequest) held;
+  QSIMPLEQ_HEAD(, RevoRequest) unused;
+} RevoBackend;
+
+struct RevoMember {
+  DeviceState qdev;
+  BlockConf conf;
+  uint32_t port;
+  char *model, *serial, *firmware;
+  uint64_t wwn;
+  bool discard;
+  /* A region of the card's node (drive=), set before realize; otherwise NULL and conf.blk counts.
+   */
+  BlockBackend *shared_blk;
+  uint64_t region_offset, region_bytes;
+  RevoBackend backend;
+};
+
+struct RevoCard {
+  PCIDevice pci;
+  BusState bus;
+  MemoryRegion bar;
+  QEMUTimer *timer;
+  VMChangeStateEntry *vm_change;
+  struct rd_card *core;
+  RevoMember *members[RD_MAX_PORTS];
+  bool vm_running;
+  unsigned waiting; /* inside revo_backend_wait(), that is, inside a call of the core */
+
+  /* config.c */
+  bool irq_level; /* what the core wants, whatever the power state and the kind of interrupt */
+  bool msi_live;  /* MSI is enabled and the function is in D0 */
+  uint8_t power_state;
+
+  /* migrate.c: the saved core on its way */
+  uint8_t *state;
+  uint32_t state_bytes;
+  bool loading;
+
+  /* properties */
+  char *profile, *serial;
+  bool timing, trace;
+  bool discard; /* storage.c: of the members it creates, as are conf and drives */
+  uint32_t backend_wait_ms;
+  uint16_t vendor_id, device_id, subsystem_vendor_id, subsystem_id;
+  uint8_t revision;
+  BlockConf conf;
+  BlockBackend *drives[RD_MAX_PORTS];
+};
+
+typedef struct RevoCardClass {
+  PCIDeviceClass parent;
+  const RevoModel *model; /* NULL in the abstract classes */
+} RevoCardClass;
+
+DECLARE_OBJ_CHECKERS(RevoCard, RevoCardClass, REVO_HBA, TYPE_REVO_HBA)
+DECLARE_INSTANCE_CHECKER(RevoMember, REVO_MEMBER, TYPE_REVO_MEMBER)
+
+/* A property and what "-device TYPE,help" says about it. */
+typedef struct RevoHelp {
+  const char *name, *text;
+} RevoHelp;
+
+/* Describes the properties of the table that the class has. */
+void revo_describe(ObjectClass *klass, const RevoHelp *help, size_t count);
+/* The same for the usual block properties. */
+void revo_describe_block(ObjectClass *klass);
+
+/* plugin.c calls these once, with QEMU's type system ready. */
+void revo_register_card_types(void);
+void revo_register_member_types(void);
+
+/* What this card is. */
+const RevoModel *revo_model(RevoCard *card);
+/* The name a user knows the card by: its id, or its type. */
+const char *revo_name(RevoCard *card);
+
+/* config.c */
+bool revo_config_init(RevoCard *card, Error **errp);
+void revo_config_exit(RevoCard *card);
+void revo_config_write(PCIDevice *pci, uint32_t addr, uint32_t value, int len);
+void revo_config_reset(RevoCard *card);
+void revo_config_loaded(RevoCard *card);
+void revo_irq_update(RevoCard *card);
+bool revo_is_awake(const RevoCard *card);
+
+/* migrate.c */
+extern const VMStateDescription revo_vmstate;
+
+/* host.c */
+extern const struct rd_host_ops revo_host_ops;
+void revo_timer_fired(void *opaque);
+
+/* block.c */
+void revo_backend_init(RevoBackend *backend, RevoCard *card, unsigned port, BlockBackend *blk,
+                       uint64_t offset_bytes, bool discard);
+void revo_backend_free(RevoBackend *backend);
+void revo_backend_submit(RevoBackend *backend, enum rd_block_op op, uint64_t offset, uint64_t bytes,
+                         const struct rd_iov *iov, unsigned niov, uint64_t token);
+/* Ends each transfer: those held back with -ECANCELED, the others as the backend ends them. */
+void revo_backend_drain(RevoBackend *backend);
+/* Waits for the backend, at most max_ms of the host's time. */
+void revo_backend_wait(RevoBackend *backend, uint32_t max_ms);
+/* Starts what was held back, unless it still has to be. */
+void revo_backend_kick(RevoBackend *backend);
+void revo_backend_set_quiesced(RevoBackend *backend, bool quiesced);
+
+/* member.c */
+/* Readies a node for members: sector sizes, permissions, error policy. `who` starts messages. */
+bool revo_prepare_blk(const char *who, BlockConf *conf, Error **errp);
+/* The size of a writable node, checked to be whole sectors; negative with *errp set otherwise. */
+int64_t revo_blk_bytes(const char *who, BlockBackend *blk, Error **errp);
+const char *revo_blk_name(BlockBackend *blk);
+
+/* storage.c */
+bool revo_storage_init(RevoCard *card, Error **errp);
+void revo_storage_exit(RevoCard *card);
+
+/* counters.c: publishes what rd_card_query() names, without the prefix, on `obj`. */
+void revo_counters_publish(RevoCard *card, Object *obj, const char *prefix);
+
+#endif

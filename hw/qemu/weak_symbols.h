@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Every symbol of QEMU that the glue uses, made weak: the library then loads into any program (it
+ * is preloaded into wrappers and shells) and into any QEMU, and plugin.c can say what is wrong
+ * instead of the dynamic linker. Nothing but plugin.c's checks runs before the stamp is found to
+ * match, and then all of them are there.
+ *
+ * Complete when this prints no name of QEMU:  nm -D build/revodrive.so | grep ' U '
+ */
+#ifndef REVODRIVE_QEMU_WEAK_SYMBOLS_H
+#define REVODRIVE_QEMU_WEAK_SYMBOLS_H
+
+#pragma weak address_space_map
+#pragma weak address_space_rw
+#pragma weak address_space_unmap
+#pragma weak aio_context_acquire
+#pragma weak aio_context_release
+#pragma weak aio_poll
+#pragma weak aio_wait_kick
+#pragma weak bdrv_get_node_name
+#pragma weak blk_aio_flush
+#pragma weak blk_aio_pdiscard
+#pragma weak blk_aio_preadv
+#pragma weak blk_aio_pwritev
+#pragma weak blk_bs
+#pragma weak blk_detach_dev
+#pragma weak blk_drain
+#pragma weak blk_error_action
+#pragma weak blk_get_aio_context
+#pragma weak blk_get_error_action
+#pragma weak blk_get_stats
+#pragma weak blk_getlength
+#pragma weak blk_iostatus_enable
+#pragma weak blk_is_inserted
+#pragma weak blk_name
+#pragma weak blk_ref
+#pragma weak blk_set_dev_ops
+#pragma weak blk_supports_write_perm
+#pragma weak blk_try_blockalign
+#pragma weak blk_unref
+#pragma weak blkconf_apply_backend_options
+#pragma weak blkconf_blocksizes
+#pragma weak block_acct_done
+#pragma weak block_acct_failed
+#pragma weak block_acct_start
+#pragma weak device_add_bootindex_property
+#pragma weak device_class_set_props
+#pragma weak error_abort
+#pragma weak error_free
+#pragma weak error_propagate
+#pragma weak error_report
+#pragma weak error_setg_errno_internal
+#pragma weak error_setg_internal
+#pragma weak flatview_translate
+#pragma weak get_ptr_rcu_reader
+#pragma weak global_aio_wait
+#pragma weak memory_region_init_io
+#pragma weak memory_region_is_ram_device
+#pragma weak monitor_printf
+#pragma weak msi_enabled
+#pragma weak msi_init
+#pragma weak msi_notify
+#pragma weak msi_uninit
+#pragma weak object_class_by_name
+#pragma weak object_class_dynamic_cast_assert
+#pragma weak object_class_get_parent
+#pragma weak object_class_property_find
+#pragma weak object_class_property_set_description
+#pragma weak object_dynamic_cast
+#pragma weak object_dynamic_cast_assert
+#pragma weak object_get_class
+#pragma weak object_get_typename
+#pragma weak object_property_add
+#pragma weak object_property_add_child
+#pragma weak object_property_find
+#pragma weak object_property_set_description
+#pragma weak object_property_set_int
+#pragma weak object_ref
+#pragma weak object_type_get_instance_size
+#pragma weak object_unparent
+#pragma weak object_unref
+#pragma weak pci_add_capability
+#pragma weak pci_bus_is_express
+#pragma weak pci_default_write_config
+#pragma weak pci_register_bar
+#pragma weak pci_set_irq
+#pragma weak pcie_cap_deverr_init
+#pragma weak pcie_cap_deverr_reset
+#pragma weak pcie_cap_exit
+#pragma weak pcie_cap_flr_init
+#pragma weak pcie_cap_flr_write_config
+#pragma weak pcie_cap_init
+#pragma weak qbus_init
+#pragma weak qbus_set_hotplug_handler
+#pragma weak qdev_add_vm_change_state_handler
+#pragma weak qdev_fw_name
+#pragma weak qdev_get_dev_path
+#pragma weak qdev_get_parent_bus
+#pragma weak qdev_new
+#pragma weak qdev_prop_blockdev_on_error
+#pragma weak qdev_prop_blocksize
+#pragma weak qdev_prop_bool
+#pragma weak qdev_prop_drive
+#pragma weak qdev_prop_int32
+#pragma weak qdev_prop_on_off_auto
+#pragma weak qdev_prop_set_drive_err
+#pragma weak qdev_prop_size32
+#pragma weak qdev_prop_string
+#pragma weak qdev_prop_uint16
+#pragma weak qdev_prop_uint32
+#pragma weak qdev_prop_uint64
+#pragma weak qdev_prop_uint8
+#pragma weak qdev_realize_and_unref
+#pragma weak qdev_simple_device_unplug_cb
+#pragma weak qemu_clock_get_ns
+#pragma weak qemu_co_sleep_ns_wakeable
+#pragma weak qemu_co_sleep_wake
+#pragma weak qemu_coroutine_create
+#pragma weak qemu_coroutine_enter
+#pragma weak qemu_del_vm_change_state_handler
+#pragma weak qemu_event_set
+#pragma weak qemu_get_aio_context
+#pragma weak qemu_get_current_aio_context
+#pragma weak qemu_iovec_from_buf
+#pragma weak qemu_iovec_init_external
+#pragma weak qemu_iovec_to_buf
+#pragma weak qemu_log
+#pragma weak qemu_loglevel
+#pragma weak qemu_mutex_iothread_locked
+#pragma weak qemu_vfree
+#pragma weak qtest_allowed
+#pragma weak rcu_gp_ctr
+#pragma weak rcu_gp_event
+#pragma weak register_module_init
+#pragma weak runstate_is_running
+#pragma weak stderr
+#pragma weak timer_del
+#pragma weak timer_init_full
+#pragma weak timer_mod_ns
+#pragma weak type_register
+#pragma weak type_register_static
+#pragma weak use_icount
+#pragma weak visit_type_uint64
+#pragma weak vmstate_info_bool
+#pragma weak vmstate_info_buffer
+#pragma weak vmstate_info_uint32
+#pragma weak vmstate_pci_device
+#pragma weak warn_report_once_cond
+
+#endif
