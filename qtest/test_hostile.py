@@ -6,6 +6,7 @@ import pytest
 
 from revodrive_qtest import Bridge, ata, regs
 from revodrive_qtest.bridge import CommandTimeout
+from revodrive_qtest.core import POISON
 from revodrive_qtest.phy import MS
 from revodrive_qtest.storage import stamp
 
@@ -13,11 +14,14 @@ NOWHERE = 0xFFFF_0000_0000
 RUN_NS = 500 * MS
 
 
-def survives(card):
+def survives(card, with_data=True):
     """QEMU answers its monitor, and after a reset and a probe the card reads again."""
     assert card.machine.qmp("query-status")["running"]
     again = Bridge(card.bridge.function).probe()
-    assert again.disks()[0].read(3, 2) == stamp(3, 2)
+    assert len(again.disks()) in (1, 4)
+    found = again.disks()[0].read(3, 2)
+    assert not with_data or found == stamp(3, 2)
+    return again
 
 
 def run(card, request):
@@ -39,56 +43,56 @@ def bad_address(card, target, register=regs.TX_PROD_IDX):
 
 
 @pytest.mark.parametrize("target", BAD_TARGETS)
-@pytest.mark.parametrize("base", [regs.CMD_LIST, regs.RX_FIS, regs.TX_BASE, regs.RX_BASE],
-                         ids=["command-list", "fis-area", "tx-ring", "rx-ring"])
-def test_structures_aimed_at_bad_places(rig, base, target):
+def test_structures_aimed_at_bad_places(rig, target):
     """C058: rings and areas in the card's own registers, or where nothing is."""
     card = rig()
-    card.core.write_pair(base, bad_address(card, target) & ~3)
-    for command in (ata.identify(), ata.read_ncq(3, 0, 8)):
-        run(card, card.disk.issue(command))
-    survives(card)
+    for base in (regs.CMD_LIST, regs.RX_FIS, regs.TX_BASE, regs.RX_BASE):
+        card.core.write_pair(base, bad_address(card, target) & ~3)
+        for command in (ata.identify(), ata.read_ncq(3, 0, 8)):
+            run(card, card.disk.issue(command))
+        card.bridge = survives(card)
 
 
 @pytest.mark.parametrize("target", BAD_TARGETS)
-@pytest.mark.parametrize("field", [0x10, 0x20, 0x28], ids=["table", "status", "prd-table"])
-def test_header_aimed_at_bad_places(rig, field, target):
-    """C058: what the command header points at."""
+def test_header_aimed_at_bad_places(rig, target):
+    """C058: the command table, the status buffer and the PRD table."""
     card = rig()
-    for command in (ata.identify(), ata.Command(0xFF), ata.read_ncq(1, 0, 8)):
-        request, lines = card.core.build(0, command)
-        header = card.core.command_list + 64 * request.slot
-        lines.append(f"writeq {header + field:#x} {bad_address(card, target):#x}")
-        card.machine.batch([*lines, *card.core.doorbell_lines(card.core.tx_entry(request))])
-        run(card, request)
-    survives(card)
+    for field in (0x10, 0x20, 0x28):
+        for command in (ata.identify(), ata.Command(0xFF), ata.read_ncq(1, 0, 8)):
+            request, lines = card.core.build(0, command)
+            header = card.core.command_list + 64 * request.slot
+            lines.append(f"writeq {header + field:#x} {bad_address(card, target):#x}")
+            card.machine.batch([*lines, *card.core.doorbell_lines(card.core.tx_entry(request))])
+            run(card, request)
+        card.bridge = survives(card)
 
 
 @pytest.mark.parametrize("target", BAD_TARGETS)
-@pytest.mark.parametrize("direction", [ata.IN, ata.OUT])
-def test_data_aimed_at_bad_places(rig, target, direction):
+def test_data_aimed_at_bad_places(rig, target):
     """C058: the PRD target. The command must not report success for data that went nowhere."""
     card = rig()
     address = bad_address(card, target)
-    opcode = ata.READ_DMA_EXT if direction == ata.IN else ata.WRITE_DMA_EXT
-    command = ata.Command(opcode, 0, 8, device=0x40, direction=direction, length=4096,
-                          prds=[(address, 4096)])
-    request = run(card, card.disk.issue(command))
-    if target == "nowhere":
-        assert request.completion is None or request.completion.entry & regs.RX_ERR
-    survives(card)
+    for opcode, direction in ((ata.READ_DMA_EXT, ata.IN), (ata.WRITE_DMA_EXT, ata.OUT)):
+        command = ata.Command(opcode, 0, 8, device=0x40, direction=direction, length=4096,
+                              prds=[(address, 4096)])
+        request = run(card, card.disk.issue(command))
+        if target == "nowhere":
+            assert request.completion is None or request.completion.entry & regs.RX_ERR
+        # address 0 is memory, so the write may have changed the disk
+        card.bridge = survives(card, with_data=direction == ata.IN)
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 0x7FF, 0x801, 0xFFF])
-@pytest.mark.parametrize("producer", [0, 1, 0x7FF, 0x800, 0xFFF, 0xFFFFFFFF])
-def test_any_ring_size_and_producer(rig, size, producer):
+def test_any_ring_size_and_producer(rig, size):
     """C060, C061: one doorbell does at most one ring's worth of work."""
     card = rig()
-    card.core.write(regs.TX_CFG, 0)
-    card.core.write(regs.TX_CFG, size | regs.RING_ENABLE)
-    card.core.write(regs.TX_PROD_IDX, producer)
-    card.core.write(regs.TX_PROD_IDX, 0)
-    card.machine.clock_step(RUN_NS)
+    for producer in (0, 1, 0x7FF, 0x800, 0xFFF, 0xFFFFFFFF):
+        card.core.write(regs.TX_CFG, 0)
+        card.core.write(regs.TX_CFG, size | regs.RING_ENABLE)
+        card.core.write(regs.TX_PROD_IDX, producer)
+        card.core.write(regs.TX_PROD_IDX, 0)
+        card.machine.clock_step(RUN_NS)
+        assert card.machine.qmp("query-status")["running"]
     survives(card)
 
 
@@ -160,46 +164,56 @@ PRD_CASES = {
 }
 
 
-@pytest.mark.parametrize("case", PRD_CASES)
 @pytest.mark.parametrize("opcode", [ata.READ_DMA_EXT, ata.WRITE_DMA_EXT, ata.READ_FPDMA, ata.IDENTIFY,
                                     ata.DATA_SET_MANAGEMENT])
-def test_lists_that_do_not_fit(rig, opcode, case):
+def test_lists_that_do_not_fit(rig, opcode):
     """C062: too short, too long, empty: an error or a good end, and not a byte elsewhere."""
     card = rig()
     buffer = card.machine.memory.alloc(8192)
-    card.machine.write(buffer, b"\xEE" * 8192)
-    prds = [(buffer + offset, length) for offset, length in PRD_CASES[case]]
+    for name, case in PRD_CASES.items():
+        card.machine.write(buffer, bytes((POISON,)) * 8192)
+        try_list(card, opcode, [(buffer + offset, length) for offset, length in case], name)
+        needed = 512 if opcode == ata.IDENTIFY else 4096
+        if opcode not in (ata.WRITE_DMA_EXT, ata.DATA_SET_MANAGEMENT):
+            assert set(card.machine.read(buffer + needed, 8192 - needed)) == {POISON}, name
+        card.machine.memory.check_guards()
+        if opcode == ata.READ_FPDMA:
+            card.disk.read_log(0x10)
+    survives(card, with_data=False)
+
+
+def try_list(card, opcode, prds, name):
     out = opcode in (ata.WRITE_DMA_EXT, ata.DATA_SET_MANAGEMENT)
     command = ata.Command(opcode, 0, 8, device=0x40, direction=ata.OUT if out else ata.IN, length=4096,
                           prds=prds)
     if opcode == ata.READ_FPDMA:
         command.features, command.count, command.tag = 8, 0, 0
     request = run(card, card.disk.issue(command))
-    card.machine.memory.check_guards()
-    total = sum(length for _, length in PRD_CASES[case])
     needed = 512 if opcode == ata.IDENTIFY else 4096
-    if total < needed and opcode != ata.DATA_SET_MANAGEMENT:
-        assert request.completion is not None and request.completion.entry & regs.RX_ERR
-    if not out and request.completion and not request.completion.failed:
-        assert card.machine.read(buffer + needed, 8192 - needed) == b"\xEE" * (8192 - needed)
-    survives_with_any_data(card)
+    if ends_at(prds) < needed and opcode != ata.DATA_SET_MANAGEMENT:
+        assert request.completion is not None and request.completion.entry & regs.RX_ERR, name
 
 
-def survives_with_any_data(card):
-    assert card.machine.qmp("query-status")["running"]
-    assert len(Bridge(card.bridge.function).probe().disks()) == 4
+def ends_at(prds):
+    """Bytes of a list; an entry of length zero ends it."""
+    total = 0
+    for _, length in prds:
+        if not length:
+            break
+        total += length
+    return total
 
 
-@pytest.mark.parametrize("stated", [0, 1, 511, 100, 1 << 20, 0xFFFFFFFF])
-def test_any_stated_length(rig, stated):
+def test_any_stated_length(rig):
     """C062: the header's length differs from both the command's and the list's."""
     card = rig()
-    command = ata.read_dma(0, 8)
-    command.stated_length = stated
-    request = run(card, card.disk.issue(command))
-    card.machine.memory.check_guards()
-    if stated < 4096:
-        assert request.completion.entry & regs.RX_ERR
+    for stated in (0, 1, 511, 100, 1 << 20, 0xFFFFFFFF):
+        command = ata.read_dma(0, 8)
+        command.stated_length = stated
+        request = run(card, card.disk.issue(command))
+        card.machine.memory.check_guards()
+        if stated < 4096:
+            assert request.completion.entry & regs.RX_ERR, f"stated length {stated}"
     survives(card)
 
 
@@ -235,7 +249,7 @@ def test_every_opcode_without_data(rig):
     card = rig()
     ended = dict(all_opcodes(card, 0))
     assert len(ended) == 256
-    survives_with_any_data(card)
+    survives(card, with_data=False)
 
 
 def test_every_opcode_with_data(rig):
@@ -274,7 +288,7 @@ def test_random_fises(rig, seed):
             card.bridge.sleep(MS)
     card.bridge.sleep(200 * MS)
     card.machine.memory.check_guards()
-    survives_with_any_data(card)
+    survives(card, with_data=False)
 
 
 OPCODES = (0x06, 0x20, 0x24, 0x25, 0x2F, 0x30, 0x34, 0x35, 0x3D, 0x3F, 0x40, 0x47, 0x57, 0x60, 0x61, 0xB0,
@@ -298,8 +312,7 @@ def test_random_register_writes(rig, seed):
             lines.append(word.format(card.bridge.bar + offset, value))
         card.machine.batch(lines)
         card.machine.clock_step(rng.choice((0, 1000, MS, 20 * MS)))
-    assert card.machine.qmp("query-status")["running"]
-    assert len(Bridge(card.bridge.function).probe().disks()) == 4
+    survives(card, with_data=False)
 
 
 def test_random_rings(rig, seed):
@@ -321,8 +334,7 @@ def test_random_rings(rig, seed):
             machine.batch(core.doorbell_lines(entry))
         machine.clock_step(MS)
         card.bridge.interrupt()
-    assert machine.qmp("query-status")["running"]
-    assert len(Bridge(card.bridge.function).probe().disks()) == 4
+    survives(card, with_data=False)
 
 
 def test_own_bar_as_everything(rig):

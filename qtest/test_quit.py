@@ -59,8 +59,7 @@ def test_quit_while_stopped_by_an_error(launch):
     vm = launch(*words, "-device", "revodrive3-x2,id=card,addr=4,drive0=d0")
     bridge = Bridge(card_of(vm)).probe()
     bridge.disks()[0].issue(ata.write_dma(0, bytes(512)))
-    while not vm.events("STOP"):
-        vm.clock_step(MS)
+    bridge.run_until(lambda: vm.events("STOP"), what="STOP")
     vm.close()
 
 

@@ -43,6 +43,13 @@ static bool state_size_is_sane(void *opaque, int version) {
   return card->state_bytes > 0 && card->state_bytes <= MAX_STATE_BYTES;
 }
 
+/* The message may quote the stream. */
+static void make_printable(char *text) {
+  for (; *text; text++)
+    if (!g_ascii_isprint(*text))
+      *text = '?';
+}
+
 static int card_post_load(void *opaque, int version) {
   RevoCard *card = opaque;
   bool irq_level = card->irq_level;
@@ -53,6 +60,7 @@ static int card_post_load(void *opaque, int version) {
   card->loading = false;
   g_clear_pointer(&card->state, free);
   if (ret) {
+    make_printable(error.text);
     error_report("%s: the saved card cannot be loaded: %s", revo_name(card), error.text);
     return ret;
   }

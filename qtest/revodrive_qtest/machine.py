@@ -118,11 +118,17 @@ class _Process(QEMUMachine):
             self.protocol = None
         super()._post_shutdown()
 
+    def _load_io_log(self):
+        if self._qemu_log_path is not None:  # a message may quote bytes of a damaged stream
+            self._iolog = pathlib.Path(self._qemu_log_path).read_text(errors="replace")
+
+    def wait_end(self):
+        """Waits for a QEMU that ends by itself; returns its status."""
+        return self._subp.wait(HANG_S)
+
     def running_log(self):
-        path = self._qemu_log_path
-        if path is None:
-            return self.get_log() or ""
-        return pathlib.Path(path).read_text(errors="replace")
+        self._load_io_log()
+        return self._iolog or ""
 
 
 def plugin_path():
@@ -158,8 +164,8 @@ class Machine:
         self.process = _Process(binary, [*words, *map(str, args)], wrapper=_environment(), name="qemu",
                                 base_temp_dir=self._dir.name, qmp_timer=HANG_S)
         self.machine = machine
-        self._closed = False
-        self.expected_end = False  # a test sets it when its QEMU may end by itself
+        self._closed = self._expected_end = False
+        self._events = []
         try:
             self.process.launch()
         except VMLaunchFailure as error:
@@ -194,9 +200,15 @@ class Machine:
         finally:
             self._dir.cleanup()
         code = self.process.exitcode()
-        if not kill and (ended and not self.expected_end or code != 0):
+        if not kill and not self._expected_end and (ended or code != 0):
             raise Hang(f"QEMU ended with status {code}:\n{self.log()}")
         return self.log()
+
+    def wait_end(self):
+        """For a QEMU that is about to end by itself: (status, what it printed)."""
+        code = self.process.wait_end()
+        self._expected_end = True
+        return code, self.close()
 
     def log(self):
         return self.process.running_log()
@@ -214,8 +226,12 @@ class Machine:
         return self.process.event_wait(name, timeout=HANG_S, match={"data": match} if match else None)
 
     def events(self, name):
-        """The events of that name that have come since the last call."""
-        return [e for e in self.process.get_qmp_events() if e["event"] == name]
+        """The events of that name that have come so far and were not asked for before."""
+        self.qmp("query-status")  # its answer comes after all events that were sent before
+        self._events += self.process.get_qmp_events()
+        found = [e for e in self._events if e["event"] == name]
+        self._events = [e for e in self._events if e["event"] != name]
+        return found
 
     # Time
 

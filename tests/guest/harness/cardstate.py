@@ -20,7 +20,7 @@ class Card:
 class CardState:
     kernel: str = ""
     module: str = ""
-    module_state: str = ""  # loaded, builtin, available, absent
+    module_state: str = ""  # loaded, loading, builtin, available, absent
     cards: list = field(default_factory=list)
 
 
@@ -52,6 +52,8 @@ def judge(state, cards, disks):
     """Raises with one clear line unless `cards` cards are driven and show `disks` disks (None: one a link)."""
     if len(state.cards) < cards:
         raise DeviceBroken(f"device broken: the guest's PCI buses show {len(state.cards)} of {cards} cards")
+    if state.module_state == "loading":
+        raise DeviceBroken(f"device broken: {state.module} has not come to the end of its probe")
     for card in state.cards:
         if card.driver == "none":
             raise unbound(state, card)

@@ -62,7 +62,7 @@ def parse(arguments):
     add("--machine", choices=("q35", "pc"), default="q35", help="default q35, with the card on a root port")
     add("--root-bus", action="store_true", help="q35: the card on the root bus itself")
     add("--uefi", action="store_true", help="UEFI firmware (OVMF) instead of SeaBIOS")
-    add("--smp", metavar="N", type=int, default=2, help="processors (default 2)")
+    add("--smp", metavar="N", type=int, default=0, help="processors (default 2; with --icount 1)")
     add("--memory", metavar="SIZE", default="1G", help="memory (default 1G)")
     add("--kernel", metavar="FILE", default="", help="your own kernel; modules come from the initramfs")
     add("--initrd", metavar="FILE", default="", help="your own initramfs (no --exec then: it lacks the agent)")

@@ -28,7 +28,7 @@ class Options:
     image_format: str = "raw"  # of the temporary images: raw, or qcow2 (savevm needs it)
     image_size: str = "1G"  # of each temporary image
     machine: str = "q35"  # q35 or pc
-    smp: int = 2
+    smp: int = 0  # 0: two; one with icount, under which a second processor does not start
     memory: str = "1G"
     kernel: str = ""
     initrd: str = ""
@@ -142,7 +142,8 @@ class CommandLine:
         self.add(paths.QEMU, "-name", "revodrive-guest", "-nodefaults", "-no-user-config", "-display", "none")
         self.add_machine()
         # A panic restarts the guest, which ends QEMU: its words are then the last ones on the console.
-        self.add("-no-reboot", "-m", options.memory, "-smp", str(options.smp))
+        smp = options.smp or (1 if options.icount else 2)
+        self.add("-no-reboot", "-m", options.memory, "-smp", str(smp))
         self.add("-kernel", options.kernel_file, "-initrd", options.initrd_file, "-append", self.kernel_line(console))
         self.add_channels(console)
         if options.has_card:
@@ -179,6 +180,8 @@ class CommandLine:
 
     def kernel_line(self, console):
         words = ["console=ttyS0", "panic=-1", "oops=panic", "net.ifnames=0"]
+        # Probes come one after the other, some ten seconds each.
+        words.append(f"guest.settle={30 + 30 * self.options.cards}")
         if console == "stdio":
             words += ["quiet", "guest.shell"]
         expected = self.options.expected_disks
@@ -193,7 +196,8 @@ class CommandLine:
             self.add("-mon", "chardev=console,mode=readline")
         else:
             self.add("-chardev", f"file,id=console,path={console}", "-serial", "chardev:console")
-            for name, use in (("commands", "-serial"), ("qmp", "-mon")):
+            # In this order: who sees the socket for commands finds the one for QMP, too.
+            for name, use in (("qmp", "-mon"), ("commands", "-serial")):
                 path = os.path.join(self.folder, name)
                 self.add("-chardev", f"socket,id={name},path={path},server=on,wait=off")
                 self.add(use, f"chardev:{name}" if use == "-serial" else f"chardev={name},mode=control")
