@@ -6,7 +6,6 @@ import random
 import pytest
 
 from revodrive_qtest import Bridge, Refused, ata, card_of, regs, storage
-from revodrive_qtest.phy import MS
 from revodrive_qtest.storage import stamp
 
 
@@ -195,7 +194,7 @@ def damaged(stream, how, rng):
         return bytes(data[:at + 200])
     if how == "flipped":
         for _ in range(20):
-            data[at + rng.randrange(4, 400)] ^= 1 << rng.randrange(8)
+            data[at + rng.randrange(4, 16000)] ^= 1 << rng.randrange(8)
     if how == "version":
         data[at + 4] ^= 0xFF
     return bytes(data)

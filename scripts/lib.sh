@@ -29,15 +29,10 @@ die() {
 
 # logged NAME LABEL COMMAND…
 logged() {
-    local label=$2 log=$LOGS/$1.log begin=$SECONDS ticker status=0
+    local label=$2 log=$LOGS/$1.log begin=$SECONDS status=0
     shift 2
-    mkdir -p "$LOGS"
     step "$label"
-    tick "$log" "$begin" &
-    ticker=$!
-    "$@" >"$log" 2>&1 </dev/null || status=$?
-    kill "$ticker" 2>/dev/null || true
-    wait "$ticker" 2>/dev/null || true
+    ticked "$log" "$@" || status=$?
     if ((status != 0)); then
         printf '%s: error: this step failed with status %d: %s\n' "${0##*/}" "$status" "$label" >&2
         printf '  the end of its log:\n' >&2
@@ -46,6 +41,20 @@ logged() {
         return "$status"
     fi
     say "   done in $((SECONDS - begin)) s"
+}
+
+# ticked LOG COMMAND…: runs it with its output in LOG and a sign of life every ten seconds.
+ticked() {
+    local log=$1 ticker status=0
+    shift
+    mkdir -p "$LOGS"
+    : >"$log"
+    tick "$log" "$SECONDS" &
+    ticker=$!
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+    kill "$ticker" 2>/dev/null || true
+    wait "$ticker" 2>/dev/null || true
+    return "$status"
 }
 
 tick() {

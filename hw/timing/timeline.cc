@@ -52,9 +52,7 @@ void Timeline::cut_gap(size_t index, Span used) {
 
 void Timeline::insert_gap(size_t index, Span gap) {
   if (gap_count_ == kMaxGaps) {
-    // The oldest is the one that most likely lies in the past.
-    if (index == 0)
-      return;
+    // The oldest is the one that most likely lies in the past. The new one is never before it.
     erase_gap(0);
     index--;
   }

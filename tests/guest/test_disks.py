@@ -92,7 +92,8 @@ def test_c010_partition_beyond_the_disk(guest):
     """C010: a partition table of a striped volume stays a complaint about a partition; no other disk's data."""
     sectors = int(guest.run("blockdev --getsz /dev/ssd2").stdout)
     table = bytearray(512)
-    table[446:462] = bytes([0, 0, 0, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little") + (2 * sectors).to_bytes(4, "little")
+    first, length = (2048).to_bytes(4, "little"), (2 * sectors).to_bytes(4, "little")
+    table[446:462] = bytes([0, 0, 0, 0, 0x83, 0, 0, 0]) + first + length
     table[510:] = b"\x55\xaa"
     guest.put("/tmp/mbr", bytes(table))
     guest.run("dd if=/tmp/mbr of=/dev/ssd2 bs=512 count=1 conv=fsync; blockdev --rereadpt /dev/ssd2")
@@ -106,8 +107,10 @@ def test_rebind_ten_times(guest):
     """The driver leaves the chip running with dangling addresses; ten new lives must find it usable."""
     address = guest.run("basename $(ls -d /sys/bus/pci/drivers/mvsas/0000:*)").stdout.strip()
     for _ in range(10):
-        guest.run(f"echo {address} > /sys/bus/pci/drivers/mvsas/unbind; echo {address} > /sys/bus/pci/drivers/mvsas/bind")
-        guest.run("until card-state settled 4; do usleep 50000; done; name-members; ls /dev/sda /dev/sdb /dev/sdc /dev/sdd", timeout=120)
+        for file in ("unbind", "bind"):
+            guest.run(f"echo {address} > /sys/bus/pci/drivers/mvsas/{file}")
+        guest.run("until card-state settled 4; do usleep 50000; done; name-members", timeout=120)
+        guest.run("ls /dev/sda /dev/sdb /dev/sdc /dev/sdd")
     guest.run("dd if=/dev/ssd3 of=/dev/null bs=64k count=64 iflag=direct")
 
 

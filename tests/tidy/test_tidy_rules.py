@@ -16,6 +16,8 @@ LONG_BODY = "".join(f"  f({i});\n" for i in range(60))
 NESTED = C + "namespace a {\nclass B {\n public:\n  void g(int x = 1) const {\n" + LONG_BODY + "  }\n};\n}\n"
 INITIALISED = C + "A::A(int b) : b_{b}, c_{1} {\n" + LONG_BODY + "}\n"
 TABLE = C + "static const int t[] = {\n" + "  1,\n" * 80 + "};\nenum E {\n" + "  k,\n" * 80 + "};\n"
+TABLE_INSIDE = (C + "int f() {\n  static const E t[] = {\n" + "      {1, {2, 3}},\n" * 80 + "  };\n"
+                + "  f();\n" * 50 + "}\n")
 PYTHON_LONG = f"# {SPDX}\ndef f():\n" + "    pass\n" * 60
 SHELL_LONG = SH + "f() {\n" + "    true\n" * 60 + "}\n"
 
@@ -48,6 +50,7 @@ BAD = [
     (tidy_cpp.cpp_functions, {"a.cc": C + "int f()\n{\n" + LONG_BODY + "}\n"}, ("a.cc", 2)),
     (tidy_cpp.cpp_functions, {"a.cc": NESTED}, ("a.cc", 5)),
     (tidy_cpp.cpp_functions, {"a.cc": INITIALISED}, ("a.cc", 2)),
+    (tidy_cpp.cpp_functions, {"a.cc": TABLE_INSIDE.replace("  f();", "  f();\n  g();")}, ("a.cc", 2)),
     (tidy_cpp.banned_calls, {"hw/sata/a.cc": C + "int f() { return time(0); }\n"},
      ("hw/sata/a.cc", 2)),
     (tidy_cpp.banned_calls, {"hw/card/a.cc": C + "auto t = std::chrono::seconds(1);\n"},
@@ -81,6 +84,7 @@ GOOD = [
     (tidy_text.host_names, {"docs/a.md": "see http" + "s://example.org\n"}),
     (tidy_text.shell_syntax, {"scripts/a": SH + "echo $((1))\n"}),
     (tidy_cpp.cpp_functions, {"a.cc": TABLE}),
+    (tidy_cpp.cpp_functions, {"a.cc": TABLE_INSIDE}),
     (tidy_cpp.banned_calls, {"hw/sata/a.cc": C + "// time(0)\nint x = clock_.time(0);\n",
                              "hw/qemu/a.c": "int f() { return time(0); }\n"}),
     (tidy_cpp.clang_format, {"a.cc": C + "int x;\n"}),
@@ -166,7 +170,7 @@ struct S : Base<int> {
 };
 }
 """
-    found = {name: last - first + 1 for name, first, last in tidy_cpp.functions(code_only(code))}
+    found = {name: last - first + 1 for name, first, last, _ in tidy_cpp.functions(code_only(code))}
     assert found["plain"] == 4
     assert found["generic"] == 4
     assert found["in_line"] == 1
