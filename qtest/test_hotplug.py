@@ -57,6 +57,22 @@ def test_the_driver_sees_a_swap(bare):
     assert card.disks[0].read(4, 1) == stamp(4)
 
 
+@pytest.mark.parametrize("delay_ms", [0, 1000, 1900])
+def test_c021_new_driver_within_two_seconds_of_an_unplug(bare, delay_ms):
+    """C021: an unbind that races with the old driver's pending plug work: the card itself starts clean each time."""
+    card = bare(ports=(0, 1))
+    old = [card.disks[0].issue(ata.read_ncq(t, 8 * t, 8)) for t in range(8)]
+    unplug(card, 1)
+    card.machine.clock_step(1 + delay_ms * MS)
+    former = card.core
+    former.poison(*old)
+    card.bridge = Bridge(card.bridge.function).probe()
+    card.bridge.sleep(4000 * MS)
+    assert [disk.phy.index for disk in card.disks] == [0]
+    assert card.disks[0].read(5, 1) == stamp(5)
+    assert former.untouched(*old)
+
+
 def test_unplug_with_a_full_queue(bare):
     """C019: 32 commands outstanding: none completes later, none writes memory, others go on."""
     card = bare(ports=(0, 1))

@@ -69,9 +69,10 @@ class DriveBench {
                       const DriveIdentity &identity = {.model = "OCZ-REVODRIVE3 X2",
                                                        .serial = "OCZ-0123456789ABCDEF",
                                                        .firmware = "2.25",
-                                                       .wwn = 0x5E83A97123456789})
+                                                       .wwn = 0x5E83A97123456789},
+                      const DriveOptions &options = {})
       : media(sectors),
-        drive(AtaDrive::create(identity, test_sata(), test_flash(), media, timing)),
+        drive(AtaDrive::create(identity, test_sata(), test_flash(), media, timing, options)),
         initiator(*drive) {}
 
   FakeMedia media;

@@ -98,7 +98,7 @@ class FakeMedia final : public Media {
     uint64_t lba = record.offset / RD_SECTOR_BYTES;
     if (record.op == RD_BLOCK_FLUSH)
       return;
-    if (record.op == RD_BLOCK_DISCARD) {
+    if (record.op == RD_BLOCK_DISCARD || record.op == RD_BLOCK_WRITE_ZEROES) {
       uint64_t end = lba + record.bytes / RD_SECTOR_BYTES;
       content_.erase(content_.lower_bound(lba), content_.lower_bound(end));
       return;

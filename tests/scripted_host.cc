@@ -58,6 +58,19 @@ const rd_host_ops ScriptedHost::kOps = {
           if (self(host).wait_answers)
             self(host).drain(port);
         },
+    .persist =
+        [](void *host, const void *bytes, size_t len, uint64_t token) {
+          ScriptedHost &h = self(host);
+          const auto *from = static_cast<const uint8_t *>(bytes);
+          h.persisted.assign(from, from + len);
+          h.persists++;
+          if (token == 0)
+            return;
+          if (h.defer_persist)
+            h.persist_tokens.push_back(token);
+          else
+            rd_card_block_done(h.card_, token, h.persist_error);
+        },
     .log = [](void *host, rd_log_level, const char *text) { self(host).messages.push_back(text); },
 };
 
@@ -70,10 +83,20 @@ ScriptedHost::~ScriptedHost() {
 }
 
 void ScriptedHost::build(unsigned ports, bool timing) {
-  rd_card_config config = {.profile = nullptr, .ports = ports, .timing = timing};
+  rd_card_config config = {};
+  config.ports = ports;
+  config.timing = timing;
+  config.persistent = persisted.empty() ? nullptr : persisted.data();
+  config.persistent_len = persisted.size();
   rd_error error = {};
   card_ = rd_card_create(&config, &kOps, this, &error);
   ck_assert_msg(card_ != nullptr, "%s", error.text);
+}
+
+void ScriptedHost::destroy() {
+  rd_card_destroy(card_);
+  card_ = nullptr;
+  deadline_ns_ = RD_NEVER;
 }
 
 void ScriptedHost::attach(unsigned port, uint64_t bytes) {
@@ -165,7 +188,16 @@ void ScriptedHost::complete(const Transfer &transfer) {
   rd_card_block_done(card_, transfer.token, error);
 }
 
+void ScriptedHost::answer_persist() {
+  ck_assert(!persist_tokens.empty());
+  uint64_t token = persist_tokens.front();
+  persist_tokens.pop_front();
+  rd_card_block_done(card_, token, persist_error);
+}
+
 void ScriptedHost::drain(unsigned port) {
+  while (!persist_tokens.empty())
+    answer_persist();
   auto mine = [port](const Transfer &transfer) { return transfer.port == port; };
   for (;;) {
     auto found = std::find_if(pending.begin(), pending.end(), mine);

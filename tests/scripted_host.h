@@ -39,6 +39,8 @@ class ScriptedHost {
   // Builds the card / attaches an SSD of `bytes` to a port. Failures end the test.
   void build(unsigned ports = 8, bool timing = true);
   void attach(unsigned port, uint64_t bytes = 8 << 20);
+  // Ends the card; what it stored is there for the next one that is built.
+  void destroy();
   rd_card *card() { return card_; }
 
   // Guest memory, by bus address.
@@ -70,6 +72,14 @@ class ScriptedHost {
   std::function<int(const Transfer &)> verdict = [](const Transfer &) { return 0; };
   // Answers the oldest pending transfer.
   void answer();
+
+  // What the card stored last, and how often it did. Deferred ones wait until answer_persist().
+  std::vector<uint8_t> persisted;
+  unsigned persists = 0;
+  bool defer_persist = false;
+  int persist_error = 0;
+  std::deque<uint64_t> persist_tokens;
+  void answer_persist();
 
   bool irq = false;
   unsigned irq_rises = 0;

@@ -216,6 +216,31 @@ START_TEST(straggler_ends_inside_execute) {
 }
 END_TEST
 
+// The same with another aborted command that has its data already and waits for its time: it must
+// not complete from inside execute() either.
+START_TEST(nothing_completes_inside_execute) {
+  DriveBench bench(kSectors);
+  bench.media.hold = true;
+  FakeCommand &slow = bench.issue(queued(false, 1, 0, 8), 4096);
+  bench.initiator.run();
+  FakeCommand &waiting = bench.issue(queued(false, 2, 64, 8), 4096);
+  bench.media.answer(1);
+  FakeCommand &other = bench.issue({.opcode = 0xE5}, 0);
+  bool answered = false;
+  bench.media.fail = [&](const FakeMedia::Record &) {
+    if (!std::exchange(answered, true))
+      bench.media.answer(0);  // slow
+    return 0;
+  };
+  FakeCommand &inner = bench.issue({.opcode = 0x25, .count = 1}, 512);
+  ck_assert(queue_failed(slow) && !waiting.done());
+  bench.initiator.run();
+  bench.media.answer(0);
+  ck_assert(queue_failed(waiting) && queue_failed(other) && inner.good());
+  ck_assert(bench.rules_kept());
+}
+END_TEST
+
 START_TEST(any_other_command_ends_the_error_state) {
   for (uint8_t opcode : {0xEC, 0xE5, 0x25, 0x00}) {
     DriveBench bench(kSectors);
@@ -351,9 +376,10 @@ END_TEST
 
 int main() {
   return test::run_tests(
-      "ata_ncq", {all_tags_at_once, data_goes_both_ways, limits, short_window, one_bad_sector,
-                  backend_errors, stop_with_media_pending, straggler_ends_inside_execute,
-                  any_other_command_ends_the_error_state, reset_ends_the_error_state, busy_tag,
-                  mixed_with_other_commands, never_mixed_in_order, cancel_with_media_pending,
-                  cancel_everything, log_when_nothing_happened});
+      "ata_ncq",
+      {all_tags_at_once, data_goes_both_ways, limits, short_window, one_bad_sector, backend_errors,
+       stop_with_media_pending, straggler_ends_inside_execute, nothing_completes_inside_execute,
+       any_other_command_ends_the_error_state, reset_ends_the_error_state, busy_tag,
+       mixed_with_other_commands, never_mixed_in_order, cancel_with_media_pending,
+       cancel_everything, log_when_nothing_happened});
 }

@@ -2,6 +2,7 @@
 //
 // Thousands of random commands against a shadow of the disk: what a read returns, what an error
 // leaves alone, and that every command ends exactly once, whatever the backend does and when.
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -16,19 +17,44 @@ namespace {
 constexpr uint64_t kSectors = 512;
 constexpr unsigned kSteps = 60000;
 
-// The disk as a list of stamps: each written sector is filled with one number.
+// What a drive gives for a sector that was trimmed and not written since.
+constexpr uint8_t kTrimmed = 0xFF;
+
+// The disk as a list of stamps: each written sector is filled with one number, and one that was
+// trimmed reads as the pattern while the backend has nothing there. `changes` counts trims and
+// writes of a sector: a read that was under way meanwhile may see either state.
 class Shadow {
  public:
-  void write(uint64_t lba, uint32_t sectors, uint8_t stamp) {
-    std::fill_n(stamps_.begin() + static_cast<ptrdiff_t>(lba), sectors, stamp);
+  struct Sector {
+    uint8_t stamp = 0;
+    bool trimmed = false;
+    unsigned changes = 0;
+    uint8_t seen() const { return stamp == 0 && trimmed ? kTrimmed : stamp; }
+  };
+
+  void written(uint64_t lba, uint32_t sectors, bool stored, uint8_t stamp) {
+    change(lba, sectors, false, stored, stamp);
   }
-  std::vector<uint8_t> read(uint64_t lba, uint32_t sectors) const {
-    return {stamps_.begin() + static_cast<ptrdiff_t>(lba),
-            stamps_.begin() + static_cast<ptrdiff_t>(lba + sectors)};
+  void trimmed(uint64_t lba, uint32_t sectors, bool stored) {
+    change(lba, sectors, true, stored, 0);
   }
+  std::vector<Sector> read(uint64_t lba, uint32_t sectors) const {
+    return {sectors_.begin() + static_cast<ptrdiff_t>(lba),
+            sectors_.begin() + static_cast<ptrdiff_t>(lba + sectors)};
+  }
+  const Sector &at(uint64_t lba) const { return sectors_[lba]; }
 
  private:
-  std::vector<uint8_t> stamps_ = std::vector<uint8_t>(kSectors, 0);
+  void change(uint64_t lba, uint32_t sectors, bool trim, bool stored, uint8_t stamp) {
+    for (uint64_t i = lba; i < lba + sectors; i++) {
+      sectors_[i].trimmed = trim;
+      sectors_[i].changes++;
+      if (stored)
+        sectors_[i].stamp = stamp;
+    }
+  }
+
+  std::vector<Sector> sectors_ = std::vector<Sector>(kSectors);
 };
 
 class Session {
@@ -55,7 +81,8 @@ class Session {
  private:
   struct Open {
     FakeCommand *command;
-    std::optional<std::vector<uint8_t>> expected;  // of a read that must not fail
+    uint64_t lba = 0;
+    std::optional<std::vector<Shadow::Sector>> expected;  // of a read that must not fail
   };
 
   void step() {
@@ -127,9 +154,9 @@ class Session {
     bool moves = reached && next_error_ == 0;
     if (reached && lba + sectors > kSectors)
       ck_abort_msg("a command beyond the end reached the backend");
-    Open open{&issued, {}};
-    if (moves && write)
-      shadow_.write(lba, sectors, stamp);
+    Open open{&issued, lba, {}};
+    if (reached && write)
+      shadow_.written(lba, sectors, moves, stamp);
     else if (moves)
       open.expected = shadow_.read(lba, sectors);
     open_.push_back(open);
@@ -154,7 +181,7 @@ class Session {
                                         .count = 1,
                                         .features = 0xD0},
                                        512);
-    open_.push_back({&issued, {}});
+    open_.push_back({&issued, 0, {}});
   }
 
   void trim() {
@@ -177,10 +204,10 @@ class Session {
         bench_.issue({.opcode = 0x06, .count = 1, .features = 1}, 512, block.data());
     bool reached = bench_.media.records.size() > before;
     for (auto [lba, sectors] : ranges) {
-      if (reached && next_error_ == 0 && sectors > 0)
-        shadow_.write(lba, sectors, 0);
+      if (reached)
+        shadow_.trimmed(lba, sectors, next_error_ == 0);
     }
-    open_.push_back({&issued, {}});
+    open_.push_back({&issued, 0, {}});
   }
 
   void cancel_one() {
@@ -202,7 +229,7 @@ class Session {
       bool sane = (command.status() & 0xC8) == 0x40 &&
                   command.ata.failed == ((command.status() & 1) != 0) &&
                   command.ata.failed == (command.error() != 0);
-      if (!sane || (open.expected && !command.ata.failed && !holds(command, *open.expected)))
+      if (!sane || (open.expected && !command.ata.failed && !holds(open)))
         ck_abort_msg("opcode 0x%02x lba %llu: status 0x%02x error 0x%02x, or wrong data",
                      command.ata.h2d[2], static_cast<unsigned long long>(command.ata.lba),
                      command.status(), command.error());
@@ -216,9 +243,14 @@ class Session {
     bench_.initiator.forget();
   }
 
-  static bool holds(FakeCommand &command, const std::vector<uint8_t> &stamps) {
-    for (size_t i = 0; i < stamps.size() * 512; i++) {
-      if (command.window.data()[i] != stamps[i / 512])
+  bool holds(const Open &open) const {
+    for (size_t i = 0; i < open.expected->size(); i++) {
+      const Shadow::Sector &was = (*open.expected)[i];
+      const uint8_t *data = open.command->window.data() + 512 * i;
+      bool uniform = std::all_of(data, data + 512, [&](uint8_t byte) { return byte == data[0]; });
+      bool changed = shadow_.at(open.lba + i).changes != was.changes;
+      bool either = changed && was.stamp == 0 && (data[0] == 0 || data[0] == kTrimmed);
+      if (!uniform || (data[0] != was.seen() && !either))
         return false;
     }
     return true;
@@ -227,7 +259,7 @@ class Session {
   void compare_disk() {
     for (uint64_t lba = 0; lba < kSectors; lba++) {
       FakeMedia::Sector expected;
-      expected.fill(shadow_.read(lba, 1)[0]);
+      expected.fill(shadow_.at(lba).stamp);
       ck_assert_msg(bench_.media.sector(lba) == expected, "sector %u", static_cast<unsigned>(lba));
     }
   }

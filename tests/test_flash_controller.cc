@@ -53,11 +53,13 @@ START_TEST(page_borders) {
   ck_assert_int_eq(ready.end_ns, kSenseNs + kMoveNs);
   FlashController same(test_flash(), true);
   same.read(0, 0, kPageSectors);
-  // Page 8 is on the same channel, another die; page 16 on the same die.
+  // Page 8 is on the same channel and another die; page 16 on the same die, where the channel is
+  // what it waits for longest.
   ck_assert_int_eq(same.read(0, 8 * kPageSectors, 1).end_ns, kSenseNs + 2 * kMoveNs);
-  // and waits for its die first, then for the channel.
   ck_assert_int_eq(same.read(0, 16 * kPageSectors, 1).end_ns, kSenseNs + 3 * kMoveNs);
-  ck_assert_int_eq(same.read(0, 16 * kPageSectors, 1).end_ns, 3 * kSenseNs + kMoveNs);
+  FlashController twice(test_flash(), true);
+  twice.read(0, 0, 1);
+  ck_assert_int_eq(twice.read(0, 0, 1).end_ns, 2 * kSenseNs + kMoveNs);
 }
 END_TEST
 

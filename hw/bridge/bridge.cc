@@ -84,6 +84,15 @@ void Bridge::unplug(unsigned port) {
     target->connect(nullptr);
 }
 
+void Bridge::release(unsigned port, const FaultChoice &choice) {
+  phy(port).mend_link(choice.rule);
+  cores_[port / kPhysPerCore]->release(phy(port), choice);
+}
+
+unsigned Bridge::resting(unsigned port, uint32_t rule) {
+  return cores_[port / kPhysPerCore]->resting(phy(port), rule);
+}
+
 void Bridge::core_interrupt(bool again) {
   uint32_t enable = storage_[static_cast<size_t>(storage_index(kGlobalEnable))];
   bool level = (global_status() & enable) != 0;

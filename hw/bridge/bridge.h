@@ -24,6 +24,14 @@ class Bridge final : public InterruptSink {
   void plug(unsigned port, AtaTarget &target);
   void unplug(unsigned port);
 
+  // Fault injection; see Core and Phy.
+  void release(unsigned port, const FaultChoice &choice);
+  unsigned resting(unsigned port, uint32_t rule);
+  uint32_t link_lost_by(unsigned port) { return phy(port).lost_by(); }
+  void lose_link(unsigned port, uint32_t rule, int64_t for_ns) {
+    phy(port).lose_link(rule, for_ns);
+  }
+
   void reset();
   void save(StreamWriter &out) const;
   // Afterwards the interrupt output has the level of the loaded state.

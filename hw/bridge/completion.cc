@@ -12,6 +12,8 @@ using namespace regs;
 void Core::slot_due(void *opaque) {
   Slot &slot = *static_cast<Slot *>(opaque);
   Core &core = slot.core;
+  if (slot.state == Slot::State::kResting)
+    return core.go_on(slot);
   if (slot.command.media_pending == 0)
     return core.finish(slot);
   slot.state = Slot::State::kWaiting;
@@ -39,11 +41,17 @@ void Core::finish(Slot &slot) {
   if (slot.target) {
     AtaCommand &command = slot.command;
     slot.target->finish(command);
+    if (command.finish_ns == RD_NEVER) {
+      slot.state = Slot::State::kResting;
+      return;
+    }
     if (slot.window.dma_failed()) {
       fail_delivery(slot, error_info::kDmaTerminated);
     } else if (command.data_short) {
       slot.error_info = error_info::kDataOverUnder;
     }
+    if (command.fault.stop != FaultAction::kNone && rests_at_completion(slot))
+      return;
   }
   retire(slot);
 }

@@ -73,6 +73,11 @@ class Core final : public PhyOwner, public AtaInitiator {
   // Delivers loaded commands whose backend transfer has to run again.
   void resume();
 
+  // Fault injection (faulted.cc). Lets commands of the phy go on that rest because of a rule.
+  void release(const Phy &phy, const FaultChoice &choice);
+  // Commands of the phy that rest because of the rule.
+  unsigned resting(const Phy &phy, uint32_t rule) const;
+
   // AtaInitiator
   void media_ready(AtaCommand &command) override;
   void complete_now(AtaCommand &command) override;
@@ -104,13 +109,21 @@ class Core final : public PhyOwner, public AtaInitiator {
   // delivery.cc
   void doorbell(uint32_t value);
   void run_deliveries();
-  void deliver(uint32_t raw_entry, int64_t at_ns);
+  void deliver(uint32_t raw_entry, int64_t at_ns, bool again = false);
   Slot &slot(uint16_t index);
   void issue(Slot &slot, const CommandHeader &header, int64_t at_ns);
   bool fetch(Slot &slot, const CommandHeader &header);
+  void execute(Slot &slot, int64_t at_ns);
   static uint8_t route(uint8_t phys);
   void fail_delivery(Slot &slot, uint32_t info);
   void plan_completion(Slot &slot);
+
+  // faulted.cc
+  bool rests_at_fetch(Slot &slot, FaultSet &faults);
+  bool rests_at_completion(Slot &slot);
+  void rest(Slot &slot, int64_t delay_ns);
+  void go_on(Slot &slot);
+  bool fetch_again(Slot &slot);
 
   // completion.cc
   static void slot_due(void *slot);

@@ -33,7 +33,10 @@ void Core::save_slot(const Slot &slot, StreamWriter &out) const {
   out.put_bytes(slot.command.d2h);
   out.put(slot.command.failed);
   out.put(slot.command.data_short);
-  bool with_target = state == Slot::State::kRunning && slot.target;
+  slot.command.fault.save(out);
+  out.put(slot.event.at_ns());
+  bool resting = state == Slot::State::kResting;
+  bool with_target = (state == Slot::State::kRunning || resting) && slot.target;
   out.put(with_target);
   if (with_target)
     slot.target->save_command(slot.command, out);
@@ -43,8 +46,9 @@ void Core::load_slot(StreamReader &in) {
   auto index = in.get<uint16_t>();
   auto state = in.get<Slot::State>();
   if (index >= kSlots || slot(index).active() || state == Slot::State::kIdle ||
-      state == Slot::State::kWaiting || state > Slot::State::kRestarting)
+      state == Slot::State::kWaiting || state > Slot::State::kResting)
     return in.fail();
+  bool resting = state == Slot::State::kResting;
   Slot &slot = this->slot(index);
   in.get(slot.tx_entry);
   in.get(slot.phy);
@@ -57,24 +61,33 @@ void Core::load_slot(StreamReader &in) {
   in.get_bytes(slot.command.d2h);
   in.get(slot.command.failed);
   in.get(slot.command.data_short);
+  slot.command.fault.load(in);
+  auto event_ns = in.get<int64_t>();
   bool with_target = in.get<bool>();
   bool known_phy = slot.phy < kPhysPerCore;
   if (!known_phy && slot.phy != Slot::kNoPhy)
     in.fail();
-  if (with_target && (state != Slot::State::kRunning || !known_phy || !phys_[slot.phy]->up()))
+  if (with_target && state != Slot::State::kRunning && !resting)
+    in.fail();
+  if ((with_target || resting) && (!known_phy || !phys_[slot.phy]->up()))
+    in.fail();
+  if (resting && slot.command.fault.stop == FaultAction::kNone)
     in.fail();
   if (!in.ok())
     return;
   slot.state = state;
   slot.command.media_pending = 0;
   slot.target = nullptr;
-  slot.window.read_list(0, 0, 0);  // its data has been moved
+  slot.window.read_list(0, 0, 0);  // its data has been moved, or is read again
+  slot.stale = resting;
   if (with_target) {
     slot.target = phys_[slot.phy]->target();
     slot.target->load_command(slot.command, in);
   }
   if (state == Slot::State::kRunning)
     slot.event.restore(slot.due_ns, order);
+  else if (resting && event_ns != RD_NEVER)
+    slot.event.restore(event_ns, order);
 }
 
 void Core::save(StreamWriter &out) const {
@@ -159,7 +172,7 @@ void Core::resume() {
   std::stable_sort(restart.begin(), restart.end(),
                    [](const Slot *a, const Slot *b) { return a->due_ns < b->due_ns; });
   for (Slot *slot : restart)
-    deliver(slot->tx_entry, now_ns());
+    deliver(slot->tx_entry, now_ns(), true);
 }
 
 }  // namespace revodrive

@@ -61,7 +61,8 @@ uint8_t Core::route(uint8_t phys) {
   return number < kPhysPerCore ? number : Slot::kNoPhy;
 }
 
-void Core::deliver(uint32_t raw_entry, int64_t at_ns) {
+// `again`: a loaded command, whose faults go on where they were.
+void Core::deliver(uint32_t raw_entry, int64_t at_ns, bool again) {
   TxEntry entry(raw_entry);
   bool known =
       entry.kind == TxEntry::kSsp || entry.kind == TxEntry::kSmp || entry.kind == TxEntry::kStp;
@@ -76,6 +77,9 @@ void Core::deliver(uint32_t raw_entry, int64_t at_ns) {
   cancel(slot);  // the driver reuses a slot whose command it has forgotten
   slot.tx_entry = raw_entry;
   slot.state = Slot::State::kRunning;
+  slot.stale = false;
+  if (!again && slot.command.fault.touched())
+    slot.command.fault.clear();
   slot.phy = route(entry.phys);
   slot.target = nullptr;
   slot.register_set = entry.register_set;
@@ -109,12 +113,22 @@ void Core::issue(Slot &slot, const CommandHeader &header, int64_t at_ns) {
   int64_t header_ns = parts_.link.from_host(at_ns, CommandHeader::kBytes).end_ns;
   int64_t table_ns =
       parts_.link.from_host(header_ns, kTableBytes + slot.window.list_bytes()).end_ns;
+  FaultSet *faults = phys_[slot.phy]->target()->faults();
+  if (faults && rests_at_fetch(slot, *faults))
+    return;
+  execute(slot, parts_.timing ? table_ns : at_ns);
+}
+
+// The command processor takes up a command that was fetched, and hands it to the drive.
+void Core::execute(Slot &slot, int64_t at_ns) {
   AtaCommand &command = slot.command;
   command.issue_ns =
-      parts_.timing ? engine_.reserve(table_ns, parts_.bridge.command_ns).end_ns : at_ns;
+      parts_.timing ? engine_.reserve(at_ns, parts_.bridge.command_ns).end_ns : at_ns;
   slot.target = phys_[slot.phy]->target();
   slot.target->execute(command);
   slot.due_ns = command.finish_ns;
+  if (slot.due_ns == RD_NEVER)
+    slot.state = Slot::State::kResting;
 }
 
 bool Core::fetch(Slot &slot, const CommandHeader &header) {
@@ -137,6 +151,8 @@ void Core::fail_delivery(Slot &slot, uint32_t info) {
 }
 
 void Core::plan_completion(Slot &slot) {
+  if (slot.state != Slot::State::kRunning)
+    return;  // a fault rule has stopped it
   if (parts_.timing) {
     constexpr uint32_t kPostedBytes = kFisBytes + 2 * sizeof(uint32_t);  // FIS, entry, mirror
     slot.due_ns = std::max(slot.due_ns, now_ns());

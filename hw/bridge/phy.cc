@@ -10,7 +10,14 @@ Phy::Phy(PhyOwner &owner, EventQueue &queue, const SataProfile &profile, bool ti
       profile_(profile),
       timing_(timing),
       up_event_(
-          queue, [](void *phy) { static_cast<Phy *>(phy)->link_up(); }, this) {
+          queue, [](void *phy) { static_cast<Phy *>(phy)->link_up(); }, this),
+      mend_event_(
+          queue,
+          [](void *opaque) {
+            auto *phy = static_cast<Phy *>(opaque);
+            phy->mend_link(phy->lost_by_);
+          },
+          this) {
   reset();
 }
 
@@ -24,7 +31,27 @@ void Phy::unplug() {
   if (!target_)
     return;
   link_down();
+  mend_event_.cancel();
+  lost_by_ = 0;
   target_ = nullptr;
+}
+
+void Phy::lose_link(uint32_t rule, int64_t for_ns) {
+  if (!target_ || lost_by_ != 0)
+    return;
+  lost_by_ = rule;
+  link_down();
+  if (for_ns != RD_NEVER)
+    mend_event_.arm(owner_.now_ns() + for_ns);
+}
+
+void Phy::mend_link(uint32_t rule) {
+  if (lost_by_ == 0 || lost_by_ != rule)
+    return;
+  mend_event_.cancel();
+  lost_by_ = 0;
+  if (target_ && !disabled())
+    start_link();
 }
 
 void Phy::acknowledge(uint32_t bits) {
@@ -101,6 +128,8 @@ void Phy::write_vsr(uint32_t addr, uint32_t value) {
 }
 
 void Phy::start_link() {
+  if (lost_by_ != 0)
+    return;
   target_->reset(LinkReset::kComreset);
   if (!timing_) {
     up_event_.cancel();
@@ -148,6 +177,9 @@ void Phy::save(StreamWriter &out) const {
   out.put(up_);
   out.put(up_event_.at_ns());
   out.put(up_event_.order());
+  out.put(lost_by_);
+  out.put(mend_event_.at_ns());
+  out.put(mend_event_.order());
   out.put(int_stat_);
   out.put(int_mask_);
   out.put(rate_limits_);
@@ -164,6 +196,9 @@ void Phy::load(StreamReader &in) {
   in.get(up_);
   auto at_ns = in.get<int64_t>();
   auto order = in.get<uint64_t>();
+  in.get(lost_by_);
+  auto mend_ns = in.get<int64_t>();
+  auto mend_order = in.get<uint64_t>();
   in.get(int_stat_);
   in.get(int_mask_);
   in.get(rate_limits_);
@@ -174,8 +209,15 @@ void Phy::load(StreamReader &in) {
   bool linked = up_ || at_ns != RD_NEVER;
   if (linked && (!target_ || disabled()))
     in.fail();
-  if (!in.ok())
+  if (lost_by_ != 0 ? linked || !target_ : mend_ns != RD_NEVER)
+    in.fail();
+  mend_event_.cancel();
+  if (!in.ok()) {
+    lost_by_ = 0;
     return;
+  }
+  if (mend_ns != RD_NEVER)
+    mend_event_.restore(mend_ns, mend_order);
   up_event_.cancel();
   if (at_ns != RD_NEVER)
     up_event_.restore(at_ns, order);

@@ -57,6 +57,14 @@ class Phy {
   uint32_t read_vsr(uint32_t addr) const;
   void write_vsr(uint32_t addr, uint32_t value);
 
+  // A fault: the link is lost for `for_ns`, then comes back by itself; RD_NEVER: when the rule is
+  // released. Cancels the phy's commands.
+  void lose_link(uint32_t rule, int64_t for_ns);
+  // The fault of that rule is over. Of no effect if there is none.
+  void mend_link(uint32_t rule);
+  // The rule that keeps the link down, 0: none.
+  uint32_t lost_by() const { return lost_by_; }
+
   // Core reset: status and mask 0. The link stays as it is.
   void clear_interrupts();
   // Power-on state; a plugged drive stays plugged, its link is down until the phy is enabled.
@@ -77,6 +85,8 @@ class Phy {
   bool timing_;
   AtaTarget *target_ = nullptr;
   Event up_event_;
+  Event mend_event_;
+  uint32_t lost_by_ = 0;  // fault rule that keeps the link down, 0: none
   bool up_ = false;
   uint32_t int_stat_ = 0;
   uint32_t int_mask_ = 0;

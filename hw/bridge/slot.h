@@ -21,6 +21,7 @@ struct Slot {
     kWaiting,     // its time has come, the backend has not answered yet
     kHeld,        // complete, waiting for room in the completion ring
     kRestarting,  // loaded, to be delivered again when the machine runs
+    kResting,     // stopped by a fault rule; event armed if it goes on by itself
   };
 
   Slot(Core &owner, uint16_t number, EventQueue &queue, Event::Action due, HostPort &host,
@@ -33,6 +34,7 @@ struct Slot {
   const uint16_t index;
   State state = State::kIdle;
   bool canceling = false;  // transfers that end now complete nothing
+  bool stale = false;      // loaded while it rested: the guest's memory is to be read again
   uint32_t tx_entry = 0;
   uint8_t phy = kNoPhy;         // core-local
   AtaTarget *target = nullptr;  // null: failed at delivery, no target knows the command

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "card/card.h"
 
+#include <algorithm>
+#include <algorithm>
 #include <cerrno>
 
 #include "revodrive/error.h"
@@ -9,7 +11,8 @@ namespace revodrive {
 
 namespace {
 
-constexpr uint32_t kStreamVersion = 1;
+constexpr uint32_t kStreamVersion = 2;
+constexpr int64_t kStoreIntervalNs = 60'000'000'000;
 
 }  // namespace
 
@@ -25,19 +28,22 @@ class Card::Entry {
   Card &card_;
 };
 
-Card::Card(const Profile &profile, const rd_card_config &config, const rd_host_ops &ops, void *host)
+Card::Card(const Profile &profile, const rd_card_config &config, const PersistentStore &stored,
+           const rd_host_ops &ops, void *host)
     : profile_(profile),
       timing_(config.timing),
       ports_(config.ports),
       host_(ops, host),
       link_(profile.pcie, config.timing),
-      bridge_({host_, queue_, link_, profile.bridge, profile.sata, config.timing}) {
+      bridge_({host_, queue_, link_, profile.bridge, profile.sata, config.timing}),
+      store_(stored) {
 }
 
 Card::~Card() {
   depth_++;  // nothing settles any more
   for (unsigned port = 0; port < ports_; port++)
     bridge_.unplug(port);
+  store_now();
   host_.arm_timer(RD_NEVER);
 }
 
@@ -63,12 +69,66 @@ int Card::attach(unsigned port, const rd_member_config &config, rd_error *error)
     return -EBUSY;
   }
   auto member = Member::create(host_, port, profile_, config, timing_, error);
-  if (!member)
+  if (!member || !revive(*member, error))
     return -EINVAL;
   Entry entry(*this);
   members_[port] = std::move(member);
   bridge_.plug(port, members_[port]->drive());
+  store_now();
   return 0;
+}
+
+// A drive that was here before, in this life of the card or an earlier one, is that drive again.
+bool Card::revive(Member &member, rd_error *error) {
+  for (unsigned port = 0; port < ports_; port++) {
+    if (!members_[port] || members_[port]->serial() != member.serial())
+      continue;
+    set_error(error, "serial '%s': the SSD on port %u has it already; serials must differ",
+              member.serial().c_str(), port);
+    return false;
+  }
+  AtaDrive &drive = member.drive();
+  drive.power_on(host_.now_ns());
+  drive.connect_store(this);
+  const std::vector<uint8_t> *bytes = store_.find(member.serial());
+  if (!bytes)
+    return true;
+  StreamReader in(*bytes);
+  drive.load_persistent(in);
+  if (in.ok())
+    return true;
+  set_error(error, "serial '%s': what was stored of this SSD cannot be read (%zu bytes)",
+            member.serial().c_str(), bytes->size());
+  return false;
+}
+
+void Card::keep(Member &member, int64_t now_ns) {
+  StreamWriter out;
+  member.drive().save_persistent(out, now_ns);
+  store_.put(member.serial(), out.bytes());
+}
+
+void Card::changed(int64_t now_ns) {
+  if (now_ns - stored_ns_ >= kStoreIntervalNs)
+    store(nullptr, now_ns);
+}
+
+void Card::store(MediaTransfer *waiter, int64_t now_ns) {
+  stored_ns_ = now_ns;
+  for (auto &member : members_) {
+    if (member)
+      keep(*member, now_ns);
+  }
+  host_.persist(store_.encode(), MemberMedia::token(waiter));
+}
+
+// The machine stands still: the store may hold what a write would have to take back.
+void Card::store_at_rest() {
+  for (auto &member : members_) {
+    if (member)
+      member->drive().rest();
+  }
+  store_now();
 }
 
 void Card::detach(unsigned port) {
@@ -76,12 +136,14 @@ void Card::detach(unsigned port) {
     return;
   Entry entry(*this);
   bridge_.unplug(port);
+  store_now();
   members_[port].reset();
 }
 
 uint32_t Card::mmio_read(uint32_t offset) {
   if (host_.in_dma() || offset >= regs::kBarBytes || offset % 4 != 0)
     return UINT32_MAX;
+  register_reads_++;
   return bridge_.read(offset);
 }
 
@@ -92,6 +154,7 @@ void Card::mmio_write(uint32_t offset, uint32_t value) {
   }
   if (offset >= regs::kBarBytes || offset % 4 != 0)
     return;
+  register_writes_++;
   Entry entry(*this);
   bridge_.write(offset, value);
 }
@@ -111,6 +174,14 @@ void Card::reset(rd_reset kind) {
   }
 }
 
+int Card::set(unsigned port, std::string_view name, uint64_t value, rd_error *error) {
+  if (port >= ports_ || !members_[port]) {
+    set_error(error, "port %u: no SSD is there", port);
+    return -ENODEV;
+  }
+  return members_[port]->drive().set(name, value, error) ? 0 : -EINVAL;
+}
+
 std::vector<uint8_t> Card::save() const {
   StreamWriter out;
   out.section("RDRV");
@@ -127,6 +198,9 @@ std::vector<uint8_t> Card::save() const {
       member->drive().save(out);
   }
   bridge_.save(out);
+  std::vector<uint8_t> stored = store_.encode();
+  out.put(static_cast<uint32_t>(stored.size()));
+  out.put_bytes(stored);
   return out.bytes();
 }
 
@@ -145,6 +219,8 @@ int Card::load(std::span<const uint8_t> bytes, rd_error *error) {
   auto timing = in.get<bool>();
   std::string name(in.get<uint16_t>(), '\0');
   in.get_bytes({reinterpret_cast<uint8_t *>(name.data()), name.size()});
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   if (in.ok() && (ports != ports_ || timing != timing_ || name != profile_.name)) {
     set_error(error,
               "saved state is of a card with ports=%u timing=%s profile=%.64s, this one has "
@@ -158,6 +234,7 @@ int Card::load(std::span<const uint8_t> bytes, rd_error *error) {
     return 0;
   set_error(error, "saved state is damaged or of other members (%zu bytes); the card was reset",
             bytes.size());
+  drop_faults();
   reset(RD_RESET_BUS);
   return -EINVAL;
 }
@@ -174,7 +251,18 @@ void Card::load_body(StreamReader &in) {
   if (!in.ok())
     return;
   bridge_.load(in);
+  if (!faults_are_sane())
+    in.fail();
   queue_.set_next_order(next_order);
+  // Of drives that are not plugged in here nothing else tells.
+  std::vector<uint8_t> stored(std::min<size_t>(in.get<uint32_t>(), in.left()));
+  in.get_bytes(stored);
+  PersistentStore loaded;
+  rd_error unused;
+  if (loaded.decode(stored, &unused))
+    store_ = std::move(loaded);
+  else
+    in.fail();
 }
 
 void Card::resume() {
@@ -184,6 +272,8 @@ void Card::resume() {
 
 void Card::query(const Visitor &visit) const {
   bridge_.query([&](std::string_view name, uint64_t value) { visit(std::string(name), value); });
+  visit("register_reads", register_reads_);
+  visit("register_writes", register_writes_);
   visit("dma_errors", host_.dma_errors());
   visit("pcie_up_busy_ns", static_cast<uint64_t>(link_.busy_up_ns()));
   visit("pcie_down_busy_ns", static_cast<uint64_t>(link_.busy_down_ns()));

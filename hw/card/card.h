@@ -11,9 +11,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "bridge/bridge.h"
 #include "card/member.h"
+#include "card/persistent_store.h"
 #include "revodrive/event_queue.h"
 #include "revodrive/host_port.h"
 #include "revodrive/pcie_link.h"
@@ -21,9 +23,11 @@
 
 namespace revodrive {
 
-class Card {
+class Card final : private DriveStore {
  public:
-  Card(const Profile &profile, const rd_card_config &config, const rd_host_ops &ops, void *host);
+  // `stored`: what the host kept of an earlier life.
+  Card(const Profile &profile, const rd_card_config &config, const PersistentStore &stored,
+       const rd_host_ops &ops, void *host);
   ~Card();
 
   // 0 or a negative errno with a message.
@@ -35,6 +39,10 @@ class Card {
   void timer_fired() { settle(); }
   void block_done(uint64_t token, int error);
   void reset(rd_reset kind);
+  // Has the host store what outlives the power, as it is now.
+  void store_now() { store(nullptr, host_.now_ns()); }
+  void store_at_rest();
+  int set(unsigned port, std::string_view name, uint64_t value, rd_error *error);
 
   std::vector<uint8_t> save() const;
   int load(std::span<const uint8_t> bytes, rd_error *error);
@@ -43,11 +51,25 @@ class Card {
   using Visitor = std::function<void(const std::string &name, uint64_t value)>;
   void query(const Visitor &visit) const;
 
+  // Fault injection (card_faults.cc).
+  int fault(unsigned port, const char *text, rd_error *error);
+  using FaultVisitor = std::function<void(const std::string &line)>;
+  void list_faults(unsigned port, const FaultVisitor &visit);
+
  private:
   // Marks the card as inside a call; the outermost one settles at its end.
   class Entry;
   void settle();
   void load_body(StreamReader &in);
+  bool faults_are_sane();
+  void drop_faults();
+  bool add_fault(unsigned port, FaultRule rule, rd_error *error);
+  bool end_faults(unsigned port, const FaultOrder &order, rd_error *error);
+  // DriveStore
+  void changed(int64_t now_ns) override;
+  void store(MediaTransfer *waiter, int64_t now_ns) override;
+  bool revive(Member &member, rd_error *error);
+  void keep(Member &member, int64_t now_ns);
 
   Profile profile_;
   bool timing_;
@@ -57,8 +79,12 @@ class Card {
   PcieLink link_;
   Bridge bridge_;
   std::array<std::unique_ptr<Member>, RD_MAX_PORTS> members_;
+  PersistentStore store_;
+  int64_t stored_ns_ = 0;  // when the host was last given the store
   unsigned depth_ = 0;
   int64_t armed_ns_ = RD_NEVER;
+  uint64_t register_reads_ = 0;
+  uint64_t register_writes_ = 0;
 };
 
 }  // namespace revodrive

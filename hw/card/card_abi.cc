@@ -6,11 +6,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <span>
 
 #include "card/card.h"
 #include "revodrive/error.h"
 
 using revodrive::Card;
+using revodrive::PersistentStore;
 using revodrive::Profile;
 using revodrive::set_error;
 
@@ -27,7 +29,11 @@ rd_card *rd_card_create(const rd_card_config *config, const rd_host_ops *ops, vo
     set_error(error, "ports=%u: must be 1 to %d", config->ports, RD_MAX_PORTS);
     return nullptr;
   }
-  return new rd_card{Card(profile, *config, *ops, host)};
+  PersistentStore stored;
+  std::span bytes(static_cast<const uint8_t *>(config->persistent), config->persistent_len);
+  if (config->persistent && !stored.decode(bytes, error))
+    return nullptr;
+  return new rd_card{Card(profile, *config, stored, *ops, host)};
 } catch (const std::exception &e) {
   set_error(error, "cannot build the card: %s", e.what());
   return nullptr;
@@ -47,6 +53,14 @@ int rd_card_attach(rd_card *card, unsigned port, const rd_member_config *member,
 
 void rd_card_detach(rd_card *card, unsigned port) {
   card->card.detach(port);
+}
+
+void rd_card_store(rd_card *card) {
+  card->card.store_at_rest();
+}
+
+int rd_card_set(rd_card *card, unsigned port, const char *name, uint64_t value, rd_error *error) {
+  return card->card.set(port, name, value, error);
 }
 
 uint32_t rd_card_mmio_read(rd_card *card, uint32_t offset) {
@@ -96,4 +110,15 @@ void rd_card_resume(rd_card *card) {
 void rd_card_query(rd_card *card, rd_query_fn *visit, void *opaque) {
   card->card.query(
       [&](const std::string &name, uint64_t value) { visit(opaque, name.c_str(), value); });
+}
+
+int rd_card_fault(rd_card *card, unsigned port, const char *text, rd_error *error) try {
+  return card->card.fault(port, text, error);
+} catch (const std::exception &e) {
+  set_error(error, "faults: %s", e.what());
+  return -ENOMEM;
+}
+
+void rd_card_list_faults(rd_card *card, unsigned port, rd_fault_fn *visit, void *opaque) {
+  card->card.list_faults(port, [&](const std::string &line) { visit(opaque, line.c_str()); });
 }

@@ -72,8 +72,13 @@ std::unique_ptr<Member> Member::create(HostPort &host, unsigned port, const Prof
               static_cast<unsigned long long>(identity.wwn));
     return nullptr;
   }
-  std::unique_ptr<Member> member(new Member(host, port, config.bytes / RD_SECTOR_BYTES));
-  member->drive_ = AtaDrive::create(identity, profile.sata, profile.flash, member->media_, timing);
+  uint64_t sectors = config.panic ? AtaDrive::kPanicSectors : config.bytes / RD_SECTOR_BYTES;
+  std::unique_ptr<Member> member(new Member(host, port, sectors));
+  member->serial_ = identity.serial;
+  DriveOptions options{
+      .panicked = config.panic, .frozen = config.frozen, .trim_pattern = !config.trim_backend};
+  member->drive_ =
+      AtaDrive::create(identity, profile.sata, profile.flash, member->media_, timing, options);
   return member;
 }
 

@@ -6,6 +6,7 @@
 #define REVODRIVE_CARD_MEMBER_H
 
 #include <memory>
+#include <string>
 
 #include "revodrive/ata_drive.h"
 #include "revodrive/host_port.h"
@@ -21,9 +22,10 @@ class MemberMedia final : public Media {
   uint64_t sectors() const override { return sectors_; }
   void submit(rd_block_op op, uint64_t offset, uint64_t bytes, std::span<const rd_iov> iov,
               MediaTransfer &transfer) override {
-    host_.block_submit(port_, op, offset, bytes, iov, reinterpret_cast<uintptr_t>(&transfer));
+    host_.block_submit(port_, op, offset, bytes, iov, token(&transfer));
   }
   void drain() override { host_.block_drain(port_); }
+  static uint64_t token(MediaTransfer *transfer) { return reinterpret_cast<uintptr_t>(transfer); }
   static void done(uint64_t token, int error) {
     reinterpret_cast<MediaTransfer *>(token)->media_done(error);
   }
@@ -47,10 +49,13 @@ class Member {
   AtaDrive &drive() { return *drive_; }
   const AtaDrive &drive() const { return *drive_; }
   uint64_t sectors() const { return media_.sectors(); }
+  // The name under which its persistent state is kept.
+  const std::string &serial() const { return serial_; }
 
  private:
   Member(HostPort &host, unsigned port, uint64_t sectors) : media_(host, port, sectors) {}
 
+  std::string serial_;
   MemberMedia media_;
   std::unique_ptr<AtaDrive> drive_;
 };

@@ -89,6 +89,8 @@ bool parse(const BuiltinProfile &source, Profile *out, rd_error *error) {
       {"flash", "bus_mb_s", &out->flash.bus_mb_s, 1, 4000},
       {"flash", "read_page_us", &out->flash.read_page_us, 0, 100000},
       {"flash", "program_page_us", &out->flash.program_page_us, 0, 1000000},
+      {"flash", "block_pages", &out->flash.block_pages, 1, 4096},
+      {"flash", "erase_block_us", &out->flash.erase_block_us, 0, 1000000},
       {"flash", "planes", &out->flash.planes, 1, 4},
       {"flash", "write_buffer_pages", &out->flash.write_buffer_pages, 1, 65536},
       {"flash", "trim_range_ns", &out->flash.trim_range_ns, 0, 1000000000},

@@ -180,6 +180,9 @@ static void start(RevoRequest *req) {
     case RD_BLOCK_DISCARD:
       blk_aio_pdiscard(blk, req->offset, req->bytes, transfer_ended, req);
       break;
+    case RD_BLOCK_WRITE_ZEROES:
+      blk_aio_pwrite_zeroes(blk, req->offset, req->bytes, BDRV_REQ_MAY_UNMAP, transfer_ended, req);
+      break;
   }
 }
 
@@ -223,6 +226,11 @@ void revo_backend_set_quiesced(RevoBackend *backend, bool quiesced) {
   revo_backend_kick(backend);
 }
 
+/* Commands wait for the store of the card as for a transfer. */
+static bool outstanding(const RevoBackend *backend) {
+  return backend->inflight > 0 || revo_store_busy(backend->card);
+}
+
 void revo_backend_drain(RevoBackend *backend) {
   bool outermost = !backend->draining;
   RevoRequest *req;
@@ -232,10 +240,13 @@ void revo_backend_drain(RevoBackend *backend) {
     QSIMPLEQ_REMOVE_HEAD(&backend->held, next);
     finish(req, -ECANCELED);
   }
-  if (backend->inflight) {
-    blk_drain(backend->blk); /* lifts I/O limits, so it does not wait for those */
-    AIO_WAIT_WHILE(blk_get_aio_context(backend->blk), backend->inflight > 0);
-  }
+  do { /* a command may go from one to the other */
+    if (backend->inflight) {
+      blk_drain(backend->blk); /* lifts I/O limits, so it does not wait for those */
+      AIO_WAIT_WHILE(blk_get_aio_context(backend->blk), backend->inflight > 0);
+    }
+    revo_store_wait(backend->card);
+  } while (outstanding(backend));
   if (outermost)
     backend->draining = false;
 }
@@ -264,12 +275,12 @@ void revo_backend_wait(RevoBackend *backend, uint32_t max_ms) {
   WaitLimit limit = {.ns = max_ms * SCALE_MS};
   RevoCard *card = backend->card;
 
-  if (backend->inflight == 0 || max_ms == 0)
+  if (!outstanding(backend) || max_ms == 0)
     return;
   object_ref(OBJECT(card));
   card->waiting++;
   qemu_coroutine_enter(qemu_coroutine_create(run_limit, &limit));
-  AIO_WAIT_WHILE(blk_get_aio_context(backend->blk), backend->inflight > 0 && !limit.over);
+  AIO_WAIT_WHILE(blk_get_aio_context(backend->blk), outstanding(backend) && !limit.over);
   if (limit.over)
     warn_report_once("%s: the block node '%s' of port %u did not answer within %" PRIu32
                      " ms of host time (backend-wait-ms); virtual time goes on without it",

@@ -66,8 +66,13 @@ static void vm_state_changed(void *opaque, bool running, RunState state) {
   RevoCard *card = opaque;
 
   card->vm_running = running;
-  if (!running)
+  if (!running) {
+    rd_card_store(card->core);
+    revo_store_wait(card);
     return;
+  }
+  revo_store_rescan(card);
+  rd_card_store(card->core);
   rd_card_resume(card->core);
   for (unsigned port = 0; port < RD_MAX_PORTS; port++)
     if (card->members[port])
@@ -82,6 +87,7 @@ static bool create_core(RevoCard *card, Error **errp) {
       .timing = card->timing,
   };
 
+  config.persistent = revo_store_found(card, &config.persistent_len);
   card->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, revo_timer_fired, card);
   card->core = rd_card_create(&config, &revo_host_ops, card, &error);
   if (card->core)
@@ -94,6 +100,7 @@ static bool create_core(RevoCard *card, Error **errp) {
 static void destroy_core(RevoCard *card) {
   timer_del(card->timer);
   rd_card_destroy(card->core);
+  revo_store_wait(card);
   card->core = NULL;
   g_clear_pointer(&card->timer, timer_free);
   g_clear_pointer(&card->state, free);
@@ -105,16 +112,22 @@ static void card_exit(PCIDevice *pci) {
   revo_storage_exit(card);
   qemu_del_vm_change_state_handler(card->vm_change);
   destroy_core(card);
+  revo_store_close(card);
   revo_config_exit(card);
 }
 
 static void card_realize(PCIDevice *pci, Error **errp) {
   RevoCard *card = REVO_HBA(pci);
 
-  if (!create_core(card, errp))
+  if (!revo_store_open(card, errp))
     return;
+  if (!create_core(card, errp)) {
+    revo_store_close(card);
+    return;
+  }
   if (!revo_config_init(card, errp)) {
     destroy_core(card);
+    revo_store_close(card);
     return;
   }
   memory_region_init_io(&card->bar, OBJECT(card), &bar_ops, card, "revodrive-registers", BAR_BYTES);
@@ -159,6 +172,7 @@ REVO_PROPERTIES hba_properties[] = {
     DEFINE_PROP_STRING("profile", RevoCard, profile),
     DEFINE_PROP_BOOL("timing", RevoCard, timing, true),
     DEFINE_PROP_STRING("serial", RevoCard, serial),
+    DEFINE_PROP_DRIVE("state", RevoCard, state_blk),
     ID_PROPERTY("vendor-id", vendor_id),
     ID_PROPERTY("device-id", device_id),
     ID_PROPERTY("subsystem-vendor-id", subsystem_vendor_id),
@@ -175,6 +189,9 @@ static const RevoHelp hba_help[] = {
     {"serial",
      "text that the SSDs' default serial numbers and names are made from (default: the "
      "card's id, or its PCI address)"},
+    {"state",
+     "node name or id of the block device that keeps what outlives the SSDs' power (SMART, "
+     "security, ...), at least 2 MiB; without it that lasts as long as the process"},
     {"vendor-id", "PCI vendor id"},
     {"device-id", "PCI device id"},
     {"subsystem-vendor-id", "PCI subsystem vendor id"},
@@ -197,12 +214,17 @@ REVO_PROPERTIES board_properties[] = {
     DEFINE_BLOCK_ERROR_PROPERTIES(RevoCard, conf),
     DEFINE_PROP_INT32("bootindex", RevoCard, conf.bootindex, -1),
     DEFINE_PROP_BOOL("discard", RevoCard, discard, true),
+    DEFINE_PROP_BOOL("frozen", RevoCard, frozen, false),
+    DEFINE_PROP_STRING("trim-reads", RevoCard, trim_reads),
     REVO_PROPERTIES_END,
 };
 
 static const RevoHelp board_help[] = {
     {"bootindex", "boot order of the first SSD (-1: none)"},
     {"discard", "TRIM of the guest discards in the image (off: TRIM succeeds and the image stays)"},
+    {"frozen", "security of the SSDs is frozen at power-on, as firmware leaves it"},
+    {"trim-reads",
+     "what trimmed sectors read as: pattern (0xff, as the drive) or backend (what the image has)"},
 };
 
 REVO_PROPERTIES x2_properties[] = {

@@ -9,8 +9,10 @@
  *   host.c      the host interface of the core (include/revodrive/host.h), all but block calls
  *   block.c     the block calls: one RevoBackend for each member
  *   member.c    the bus of the card and the device "sf2281"
+ *   state_store.c  the block node of state=: what outlives the power of the members
  *   storage.c   the simple forms drive= and drive0=..drive3=, which create members
  *   counters.c  counters of the core as read-only QOM properties
+ *   faults.c    fault injection as a QOM property of a member
  *
  * Everything runs under QEMU's big lock. Block nodes stay in the main loop's context.
  */
@@ -31,6 +33,7 @@
 typedef struct RevoCard RevoCard;
 typedef struct RevoMember RevoMember;
 typedef struct RevoRequest RevoRequest;
+typedef struct RevoStore RevoStore;
 
 /* What a card type is born with. */
 typedef struct RevoModel {
@@ -63,7 +66,11 @@ struct RevoMember {
   uint32_t port;
   char *model, *serial, *firmware;
   uint64_t wwn;
-  bool discard;
+  uint8_t smart_life_left; /* percent */
+  bool discard, frozen;
+  char *trim_reads;
+  bool panic;
+  char *faults; /* rules to start with */
   /* A region of the card's node (drive=), set before realize; otherwise NULL and conf.blk counts.
    */
   BlockBackend *shared_blk;
@@ -92,10 +99,15 @@ struct RevoCard {
   uint32_t state_bytes;
   bool loading;
 
+  RevoStore *store; /* state_store.c; NULL without state= */
+
   /* properties */
   char *profile, *serial;
+  BlockBackend *state_blk;
   bool timing, trace;
-  bool discard; /* storage.c: of the members it creates, as are conf and drives */
+  /* storage.c: of the members it creates, as are conf and drives */
+  bool discard, frozen;
+  char *trim_reads;
   uint32_t backend_wait_ms;
   uint16_t vendor_id, device_id, subsystem_vendor_id, subsystem_id;
   uint8_t revision;
@@ -160,6 +172,19 @@ void revo_backend_wait(RevoBackend *backend, uint32_t max_ms);
 void revo_backend_kick(RevoBackend *backend);
 void revo_backend_set_quiesced(RevoBackend *backend, bool quiesced);
 
+/* state_store.c. Found: what an earlier card stored, NULL if nothing; it lives as long as the store
+ * or until the next put. */
+bool revo_store_open(RevoCard *card, Error **errp);
+void revo_store_close(RevoCard *card);
+const void *revo_store_found(RevoCard *card, size_t *len);
+/* rd_host_ops::persist */
+void revo_store_put(RevoCard *card, const void *bytes, size_t len, uint64_t token);
+/* Something is being written. */
+bool revo_store_busy(const RevoCard *card);
+void revo_store_wait(RevoCard *card);
+/* The machine runs (again). */
+void revo_store_rescan(RevoCard *card);
+
 /* member.c */
 /* Readies a node for members: sector sizes, permissions, error policy. `who` starts messages. */
 bool revo_prepare_blk(const char *who, BlockConf *conf, Error **errp);
@@ -170,6 +195,10 @@ const char *revo_blk_name(BlockBackend *blk);
 /* storage.c */
 bool revo_storage_init(RevoCard *card, Error **errp);
 void revo_storage_exit(RevoCard *card);
+
+/* faults.c */
+void revo_faults_class_init(ObjectClass *klass);
+bool revo_faults_apply(RevoCard *card, unsigned port, const char *text, Error **errp);
 
 /* counters.c: publishes what rd_card_query() names, without the prefix, on `obj`. */
 void revo_counters_publish(RevoCard *card, Object *obj, const char *prefix);

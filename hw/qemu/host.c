@@ -129,6 +129,10 @@ static void block_wait(void *host, unsigned port) {
     revo_backend_wait(backend, card->backend_wait_ms);
 }
 
+static void persist(void *host, const void *bytes, size_t len, uint64_t token) {
+  revo_store_put(host, bytes, len, token);
+}
+
 static void log_text(void *host, enum rd_log_level level, const char *text) {
   RevoCard *card = host;
 
@@ -158,5 +162,6 @@ const struct rd_host_ops revo_host_ops = {
     .block_submit = block_submit,
     .block_drain = block_drain,
     .block_wait = block_wait,
+    .persist = persist,
     .log = log_text,
 };

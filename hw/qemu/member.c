@@ -11,6 +11,8 @@
 #define PORT_ANY UINT32_MAX
 #define SERIAL_PREFIX "OCZ-"
 #define SERIAL_CHARS 16
+#define TRIM_READS_PATTERN "pattern"
+#define TRIM_READS_BACKEND "backend"
 
 const char *revo_blk_name(BlockBackend *blk) {
   const char *name = blk_name(blk);
@@ -159,11 +161,24 @@ static bool open_storage(RevoMember *member, const char *who, Error **errp) {
   return revo_prepare_blk(who, &member->conf, errp);
 }
 
+static bool check_trim_reads(const char *who, RevoMember *member, Error **errp) {
+  const char *value = member->trim_reads;
+
+  if (!value || !strcmp(value, TRIM_READS_PATTERN) || !strcmp(value, TRIM_READS_BACKEND))
+    return true;
+  error_setg(errp, "%s: trim-reads=%s: allowed: " TRIM_READS_PATTERN ", " TRIM_READS_BACKEND, who,
+             value);
+  return false;
+}
+
 static bool attach(RevoCard *card, RevoMember *member, const char *who, Error **errp) {
   struct rd_error error = {""};
   struct rd_member_config config = {
       .bytes = member->region_bytes,
       .discard = member->discard,
+      .panic = member->panic,
+      .frozen = member->frozen,
+      .trim_backend = g_strcmp0(member->trim_reads, TRIM_READS_BACKEND) == 0,
       .model = member->model,
       .serial = member->serial,
       .firmware = member->firmware,
@@ -171,8 +186,10 @@ static bool attach(RevoCard *card, RevoMember *member, const char *who, Error **
   };
 
   card->members[member->port] = member; /* the core may use the port from inside the call */
-  if (rd_card_attach(card->core, member->port, &config, &error) == 0)
+  if (rd_card_attach(card->core, member->port, &config, &error) == 0) {
+    rd_card_set(card->core, member->port, "smart_life_left", member->smart_life_left, NULL);
     return true;
+  }
   card->members[member->port] = NULL;
   error_setg(errp, "%s: %s", who, error.text);
   return false;
@@ -185,7 +202,7 @@ static void member_realize(DeviceState *dev, Error **errp) {
   if (!choose_port(card, member, errp))
     return;
   g_autofree char *who = g_strdup_printf("%s port %" PRIu32, revo_name(card), member->port);
-  if (!open_storage(member, who, errp))
+  if (!check_trim_reads(who, member, errp) || !open_storage(member, who, errp))
     return;
   if (!member->serial)
     member->serial = default_serial(card, member->port);
@@ -194,6 +211,12 @@ static void member_realize(DeviceState *dev, Error **errp) {
   revo_backend_init(&member->backend, card, member->port, blk, member->region_offset,
                     member->discard);
   if (!attach(card, member, who, errp)) {
+    revo_backend_free(&member->backend);
+    return;
+  }
+  if (member->faults && !revo_faults_apply(card, member->port, member->faults, errp)) {
+    rd_card_detach(card->core, member->port);
+    card->members[member->port] = NULL;
     revo_backend_free(&member->backend);
     return;
   }
@@ -216,9 +239,35 @@ static void member_unrealize(DeviceState *dev) {
   revo_backend_free(&member->backend);
 }
 
+static void get_life_left(Object *obj, Visitor *v, const char *name, void *opaque, Error **errp) {
+  uint64_t percent = REVO_MEMBER(obj)->smart_life_left;
+
+  visit_type_uint64(v, name, &percent, errp);
+}
+
+static void set_life_left(Object *obj, Visitor *v, const char *name, void *opaque, Error **errp) {
+  RevoMember *member = REVO_MEMBER(obj);
+  struct rd_error error = {""};
+  uint64_t percent;
+
+  if (!visit_type_uint64(v, name, &percent, errp))
+    return;
+  if (percent > 100) {
+    error_setg(errp, "%s=%" PRIu64 ": must be 0 to 100 (percent)", name, percent);
+    return;
+  }
+  if (DEVICE(obj)->realized &&
+      rd_card_set(member->backend.card->core, member->port, "smart_life_left", percent, &error)) {
+    error_setg(errp, "%s", error.text);
+    return;
+  }
+  member->smart_life_left = percent;
+}
+
 static void member_init(Object *obj) {
   RevoMember *member = REVO_MEMBER(obj);
 
+  member->smart_life_left = 100;
   device_add_bootindex_property(obj, &member->conf.bootindex, "bootindex", NULL, DEVICE(obj));
   object_property_set_description(obj, "bootindex", "boot order of this SSD (-1: none)");
 }
@@ -232,8 +281,15 @@ REVO_PROPERTIES member_properties[] = {
     DEFINE_PROP_STRING("firmware", RevoMember, firmware),
     DEFINE_PROP_UINT64("wwn", RevoMember, wwn, 0),
     DEFINE_PROP_BOOL("discard", RevoMember, discard, true),
+    DEFINE_PROP_BOOL("panic-mode", RevoMember, panic, false),
+    DEFINE_PROP_BOOL("frozen", RevoMember, frozen, false),
+    DEFINE_PROP_STRING("trim-reads", RevoMember, trim_reads),
     REVO_PROPERTIES_END,
 };
+
+static void member_finalize(Object *obj) {
+  g_free(REVO_MEMBER(obj)->faults);
+}
 
 static const RevoHelp member_help[] = {
     {"port", "phy of the card, from 0 (default: the first free one)"},
@@ -243,7 +299,15 @@ static const RevoHelp member_help[] = {
      "address, and the port)"},
     {"firmware", "ATA firmware revision, up to 8 characters (default: the profile's)"},
     {"wwn", "NAA-5 world wide name (0: from the serial number)"},
+    {"faults", "rules of fault injection, also at run time by qom-set (docs/faults.md)"},
+    {"smart-life-left",
+     "the most that SMART attribute 231 shows, in percent, also at run time by qom-set; 10 or "
+     "less: failing (default: 100)"},
+    {"panic-mode", "the firmware has crashed: a generic name, 32 KiB, nothing works"},
     {"discard", "TRIM of the guest discards in the image (off: TRIM succeeds and the image stays)"},
+    {"frozen", "security is frozen at power-on, as firmware leaves it"},
+    {"trim-reads",
+     "what trimmed sectors read as: pattern (0xff, as the drive) or backend (what the image has)"},
 };
 
 static void member_class_init(ObjectClass *klass, RevoClassData data) {
@@ -256,6 +320,9 @@ static void member_class_init(ObjectClass *klass, RevoClassData data) {
   dc->unrealize = member_unrealize;
   set_bit(DEVICE_CATEGORY_STORAGE, dc->categories);
   device_class_set_props(dc, member_properties);
+  revo_faults_class_init(klass);
+  object_class_property_add(klass, "smart-life-left", "uint64", get_life_left, set_life_left, NULL,
+                            NULL);
   revo_describe(klass, member_help, ARRAY_SIZE(member_help));
   revo_describe_block(klass);
 }
@@ -292,6 +359,7 @@ void revo_register_member_types(void) {
       .parent = TYPE_DEVICE,
       .instance_size = sizeof(RevoMember),
       .instance_init = member_init,
+      .instance_finalize = member_finalize,
       .class_init = member_class_init,
   };
 

@@ -69,6 +69,8 @@ static RevoMember *new_member(RevoCard *card, unsigned port) {
   member->conf.bootindex = -1;
   member->port = port;
   member->discard = card->discard;
+  member->frozen = card->frozen;
+  member->trim_reads = g_strdup(card->trim_reads);
   if (bootindex >= 0)
     object_property_set_int(OBJECT(member), "bootindex", bootindex, &error_abort);
   return member;

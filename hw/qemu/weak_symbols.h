@@ -21,6 +21,7 @@
 #pragma weak blk_aio_flush
 #pragma weak blk_aio_pdiscard
 #pragma weak blk_aio_preadv
+#pragma weak blk_aio_pwrite_zeroes
 #pragma weak blk_aio_pwritev
 #pragma weak blk_bs
 #pragma weak blk_detach_dev
@@ -35,6 +36,7 @@
 #pragma weak blk_name
 #pragma weak blk_ref
 #pragma weak blk_set_dev_ops
+#pragma weak blk_set_disable_request_queuing
 #pragma weak blk_supports_write_perm
 #pragma weak blk_try_blockalign
 #pragma weak blk_unref
@@ -64,6 +66,8 @@
 #pragma weak object_class_by_name
 #pragma weak object_class_dynamic_cast_assert
 #pragma weak object_class_get_parent
+#pragma weak object_class_property_add_str
+#pragma weak object_class_property_add
 #pragma weak object_class_property_find
 #pragma weak object_class_property_set_description
 #pragma weak object_dynamic_cast
@@ -145,6 +149,8 @@
 #pragma weak vmstate_info_buffer
 #pragma weak vmstate_info_uint32
 #pragma weak vmstate_pci_device
+#pragma weak warn_report
+#pragma weak warn_report_err
 #pragma weak warn_report_once_cond
 
 #endif

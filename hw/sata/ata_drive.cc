@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <utility>
 
 #include "sata/drive.h"
 
@@ -19,17 +20,26 @@ constexpr int64_t kLatestNs = INT64_MAX / 4;  // of a loaded time
 }  // namespace
 
 std::unique_ptr<AtaDrive> AtaDrive::create(const DriveIdentity &identity, const SataProfile &sata,
-                                           const FlashProfile &flash, Media &media, bool timing) {
-  return std::make_unique<Drive>(identity, sata, flash, media, timing);
+                                           const FlashProfile &flash, Media &media, bool timing,
+                                           const DriveOptions &options) {
+  return std::make_unique<Drive>(identity, sata, flash, media, timing, options);
 }
 
 Drive::Drive(const DriveIdentity &identity, const SataProfile &sata, const FlashProfile &flash,
-             Media &media, bool timing)
+             Media &media, bool timing, const DriveOptions &options)
     : identity_(identity),
       sata_generation_(sata.speed),
+      timing_(timing),
+      options_(options),
       media_(media),
       wire_(sata, timing),
-      flash_(flash, timing) {
+      flash_(flash, timing),
+      smart_(media.sectors()),
+      self_test_(media.sectors()),
+      hpa_(media.sectors()),
+      firmware_(identity.firmware),
+      trim_map_(media.sectors()) {
+  security_.power_on(options_.frozen);
 }
 
 Fis Drive::signature() const {
@@ -47,16 +57,45 @@ void Drive::execute(AtaCommand &command) {
   command.mapped = false;
   command.lba = 0;
   command.sectors = 0;
+  command.iov = {};
+  command.step = AtaCommand::Step::kNone;
+  command.map_generation = 0;
   // Holds the end back until everything is decided, also when a transfer ends from inside submit().
   command.media_pending = 1;
 
+  now_ns_ = command.issue_ns;
   Request request;
   request.task = TaskFile::parse(command.h2d);
   request.info = command_info(request.task.opcode);
   request.ready_ns = flash_.command(wire_.command(command.issue_ns));
-  if (power_ == PowerMode::kSleep)
-    power_ = PowerMode::kStandby;
-  if (!request.task.valid) {
+  if (command.fault.stop != FaultAction::kNone) {  // it rested, and goes on
+    queue_.remove(command);
+    command.fault.stop = FaultAction::kNone;
+  }
+  if (!faults() || !faulted_on_arrival(command, request))
+    dispatch(command, request);
+
+  if (command.finish_ns != RD_NEVER)
+    command.finish_ns += std::exchange(command.fault.delay_ns, 0);
+  if (--command.media_pending == 0 && !advance(command))
+    unmap(command, command.media_error == 0);
+  executing_--;
+}
+
+void Drive::dispatch(AtaCommand &command, Request &request) {
+  if (power_.mode(settings_, command.issue_ns) == PowerMode::kSleep)
+    power_.rouse(PowerMode::kStandby, command.issue_ns);
+  bool allowed = permitted(request);
+  if (allowed && request.info.has(CommandInfo::kMedium)) {
+    int64_t wake_ns = power_.wake(settings_, command.issue_ns);
+    request.ready_ns += timing_ ? wake_ns : 0;
+  }
+  if (!allowed)
+    request.info.handler = &Drive::unsupported;
+  if (is_soft_reset(command.h2d)) {
+    request.info.protocol = Protocol::kNonData;
+    soft_reset(command, request);
+  } else if (!request.task.valid) {
     request.info.protocol = Protocol::kNonData;
     unsupported(command, request);
   } else if (is_queued(request.info.protocol)) {
@@ -67,10 +106,6 @@ void Drive::execute(AtaCommand &command) {
     queue_.resume();
     (this->*request.info.handler)(command, request);
   }
-
-  if (--command.media_pending == 0)
-    unmap(command, command.media_error == 0);
-  executing_--;
 }
 
 void Drive::succeed(AtaCommand &command, const Request &request, int64_t at_ns, uint64_t lba,
@@ -119,6 +154,12 @@ void Drive::unmap(AtaCommand &command, bool done) {
   if (!command.mapped)
     return;
   command.mapped = false;
+  if (done && !command.iov.empty())
+    patch_trimmed(command);
+  if (done && command.fault.flip_bits > 0)
+    corrupt_read(command);
+  command.iov = {};
+  command.fault.scratch.reset();
   command.data->unmap(done);
 }
 
@@ -126,7 +167,7 @@ void Drive::media_done(AtaCommand &command, int error) {
   assert(command.media_pending > 0);
   if (command.media_error == 0)
     command.media_error = error;
-  if (--command.media_pending > 0)
+  if (--command.media_pending > 0 || advance(command))
     return;
   bool canceled = &command == cancelling_;
   bool aborted = queue_.aborted(command);
@@ -139,6 +180,8 @@ void Drive::media_done(AtaCommand &command, int error) {
 }
 
 void Drive::finish(AtaCommand &command) {
+  if (faults() && rests_at_end(command))
+    return;
   settle(command);
   hand_back_aborted();
 }
@@ -148,11 +191,17 @@ void Drive::settle(AtaCommand &command) {
   assert(command.media_pending == 0);
   bool aborted = queue_.aborted(command);
   queue_.remove(command);
+  if (eraser_ == &command)
+    eraser_ = nullptr;
+  if (command.map_generation == map_generation_ && command.media_error == 0)
+    map_stored_ = false;
   if (aborted) {
     command.failed = true;
     command.d2h = make_d2h(ata::kQueueFailed, ata::kAbort);
   } else if (!command.failed && command.media_error != 0) {
     settle_media_error(command);
+  } else if (!command.failed && command.fault.fails) {
+    settle_fault(command);
   }
   if (command.failed && (aborted || command.media_error == 0 || command.media_error == -ECANCELED))
     counters_[kAborted]++;
@@ -163,8 +212,10 @@ void Drive::settle(AtaCommand &command) {
 void Drive::settle_media_error(AtaCommand &command) {
   TaskFile task = TaskFile::parse(command.h2d);
   Protocol protocol = command_info(task.opcode).protocol;
+  bool verify = task.opcode == ata::kReadVerify || task.opcode == ata::kReadVerifyNoRetry ||
+                task.opcode == ata::kReadVerifyExt;
   bool read = protocol == Protocol::kQueuedIn || protocol == Protocol::kDmaIn ||
-              protocol == Protocol::kPioIn;
+              protocol == Protocol::kPioIn || verify;
   bool canceled = command.media_error == -ECANCELED;
   // TRIM is a hint: a backend that knows no discard has done no harm.
   if (task.opcode == ata::kDataSetManagement &&
@@ -172,6 +223,8 @@ void Drive::settle_media_error(AtaCommand &command) {
     return;
   if (!canceled)
     counters_[kMediaErrors]++;
+  if (read && !canceled)
+    counters_[kUncorrectableReads]++;
   uint8_t error = read && !canceled ? ata::kUncorrectable : ata::kAbort;
   uint8_t fault = read || canceled ? 0 : ata::kStatusFault;
   Outputs outputs{.lba = command.lba, .count = task.count, .device = task.device};
@@ -207,24 +260,42 @@ void Drive::cancel(AtaCommand &command) {
     media_.drain();
   assert(command.media_pending == 0);
   unmap(command, false);
+  if (eraser_ == &command)
+    eraser_ = nullptr;
   command.target = nullptr;
   cancelling_ = outer;
 }
 
 void Drive::reset(LinkReset kind) {
   queue_.reset();
+  faults_.set_hung(0);
   wire_.clear();
-  power_ = PowerMode::kActive;
+  security_.forget_prepared();
+  hpa_.take_allowed();
+  firmware_.drop();
+  srst_ = false;
   if (kind == LinkReset::kPowerOn) {
+    power_ = {};
     settings_ = {};
-    security_frozen_ = false;
-    comresets_ = 0;
-    smart_.power_cycle();
+    security_.power_on(options_.frozen);
+    hpa_.power_on();
+    phy_counters_.clear();
+    linked_ = false;
+    self_test_.stop(SelfTest::Result::kInterrupted, smart_.power_on_ns());
+    sct_.power_cycle();
+    smart_.power_cycle(smart_totals());
     flash_.power_cycle();
     return;
   }
+  power_.enter(PowerMode::kActive);
   counters_[kLinkResets]++;
-  comresets_ = static_cast<uint16_t>(std::min(comresets_ + 1, 0xFFFF));
+  if (linked_)
+    phy_counters_.count(PhyCounters::kNotReady);
+  linked_ = true;
+  phy_counters_.count(PhyCounters::kSignatures);
+  sct_.reset();
+  if (self_test_.captive())
+    self_test_.stop(SelfTest::Result::kInterrupted, smart_.power_on_ns());
   if (!settings_.preserved)
     settings_ = {};
 }
@@ -255,7 +326,8 @@ void Drive::load_command(AtaCommand &command, StreamReader &in) {
   command.media_pending = 0;
   command.mapped = false;
   TaskFile task = TaskFile::parse(command.h2d);
-  bool sane = command.finish_ns >= 0 && command.finish_ns <= kLatestNs &&
+  bool rests = command.finish_ns == RD_NEVER && command.fault.stop != FaultAction::kNone;
+  bool sane = command.finish_ns >= 0 && (command.finish_ns <= kLatestNs || rests) &&
               command.media_error <= 0 && command.lba <= media_.sectors();
   if (queued)
     sane &= is_queued(command_info(task.opcode).protocol) && !queue_.busy(task.tag());
@@ -274,50 +346,75 @@ void Drive::load_command(AtaCommand &command, StreamReader &in) {
 
 void Drive::query(const Visitor &visit) const {
   static constexpr std::array<std::string_view, kCounters> kNames = {
-      "reads",   "writes",      "read_sectors", "write_sectors", "flushes",
-      "trims",   "trim_ranges", "trim_sectors", "ncq_commands",  "media_errors",
-      "aborted", "mixed_ncq",   "link_resets",
+      "reads",         "writes",      "read_sectors", "write_sectors",       "flushes",
+      "trims",         "trim_ranges", "trim_sectors", "ncq_commands",        "media_errors",
+      "aborted",       "mixed_ncq",   "link_resets",  "uncorrectable_reads", "secure_erases",
+      "trimmed_reads", "icrc_errors",
   };
   for (size_t i = 0; i < kNames.size(); i++)
     visit(kNames[i], counters_[i]);
+  visit("trim_map_sectors", trim_map_.count());
+  visit("trim_map_bytes", trim_map_.memory_bytes());
+  visit("security", security_.identify_word());
+  visit("fault_hits", faults_.hits());
   visit("sata_busy_ns", static_cast<uint64_t>(wire_.busy_ns()));
+  visit("nand_write_bytes", flash_.nand_bytes_written());
+  visit("power_cycles", smart_.power_cycles());
+  visit("power_losses", smart_.power_losses());
 }
 
 void Drive::save(StreamWriter &out) const {
   out.section("ATA ");
   out.put(media_.sectors());
-  out.put(power_);
-  out.put(security_frozen_);
-  out.put(comresets_);
+  out.put(srst_);
+  out.put(linked_);
   for (uint64_t value : counters_)
     out.put(value);
   settings_.save(out);
+  power_.save(out);
+  security_.save(out);
+  hpa_.save(out);
+  firmware_.save(out);
+  trim_map_.save(out);
   smart_.save(out);
+  out.section("STST");
+  self_test_.save(out);
+  sct_.save(out);
   host_logs_.save(out);
+  phy_counters_.save(out);
   queue_.save(out);
   wire_.save(out);
   flash_.save(out);
+  faults_.save(out);
 }
 
 void Drive::load(StreamReader &in) {
   in.section("ATA ");
   if (in.get<uint64_t>() != media_.sectors())
     in.fail();
-  auto power = in.get<PowerMode>();
-  if (power > PowerMode::kSleep)
-    in.fail();
-  else
-    power_ = power;
-  in.get(security_frozen_);
-  in.get(comresets_);
+  in.get(srst_);
+  in.get(linked_);
   for (uint64_t &value : counters_)
     in.get(value);
   settings_.load(in);
+  power_.load(in);
+  security_.load(in);
+  hpa_.load(in);
+  firmware_.load(in);
+  trim_map_.load(in);
+  // What the store holds is not known here.
+  map_stored_ = true;
+  map_generation_++;
   smart_.load(in);
+  in.section("STST");
+  self_test_.load(in);
+  sct_.load(in);
   host_logs_.load(in);
+  phy_counters_.load(in);
   queue_.load(in);
   wire_.load(in);
   flash_.load(in);
+  faults_.load(in);
 }
 
 }  // namespace revodrive

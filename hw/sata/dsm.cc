@@ -59,12 +59,16 @@ void Drive::data_set_management(AtaCommand &command, const Request &request) {
 
   counters_[kTrims]++;
   counters_[kTrimRanges] += list.count;
-  power_ = PowerMode::kActive;
+
   int64_t at_ns = wire_.receive(*command.data, request.info.protocol, ata::kSectorBytes,
                                 request.ready_ns, ata::kSectorBytes);
   SectorRange joined;  // neighbours become one discard
   for (const SectorRange &range : std::span(list.ranges).first(list.count)) {
     counters_[kTrimSectors] += range.sectors;
+    if (faults())
+      faults_.written(range.lba, range.sectors);
+    if (options_.trim_pattern)
+      trim_map_.mark(range.lba, range.sectors);
     at_ns = flash_.trim(at_ns, range.lba, range.sectors);
     if (range.lba != joined.end() && joined.sectors > 0)
       submit(command, RD_BLOCK_DISCARD, std::exchange(joined, {}));

@@ -3,6 +3,7 @@
 // Commands about the drive itself: identity, settings, diagnostics, and all that it does not know.
 #include "sata/drive.h"
 #include "sata/identify.h"
+#include "sata/panic.h"
 
 namespace revodrive {
 
@@ -11,13 +12,17 @@ void Drive::unsupported(AtaCommand &command, const Request &request) {
 }
 
 void Drive::identify(AtaCommand &command, const Request &request) {
+  if (options_.panicked)
+    return reply(command, request, panic_identify_page(sata_generation_));
   reply(command, request,
         identify_page({.identity = identity_,
+                       .firmware = firmware_.revision(),
                        .settings = settings_,
-                       .sectors = media_.sectors(),
+                       .sectors = hpa_.sectors(),
                        .sata_generation = sata_generation_,
                        .smart_enabled = smart_.enabled(),
-                       .security_frozen = security_frozen_}));
+                       .security = security_,
+                       .max_address_password = hpa_.has_password()}));
 }
 
 void Drive::set_features(AtaCommand &command, const Request &request) {
@@ -33,12 +38,6 @@ void Drive::set_features(AtaCommand &command, const Request &request) {
 void Drive::set_multiple(AtaCommand &command, const Request &request) {
   if (!settings_.set_multiple(request.task.count8()))
     return fail(command, request, ata::kAbort);
-  succeed(command, request, request.ready_ns);
-}
-
-// Until the next power-on (ATA8-ACS 7.46). Whatever it would refuse is not there yet.
-void Drive::freeze_security(AtaCommand &command, const Request &request) {
-  security_frozen_ = true;
   succeed(command, request, request.ready_ns);
 }
 

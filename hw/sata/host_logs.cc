@@ -22,6 +22,31 @@ void HostLogs::write(uint8_t address, uint32_t page,
   std::copy(bytes.begin(), bytes.end(), log.begin() + page * ata::kSectorBytes);
 }
 
+void HostLogs::save_persistent(StreamWriter &out) const {
+  for (size_t log = 0; log < kLogs; log++) {
+    for (size_t at = 0; at < logs_[log].size(); at += ata::kSectorBytes) {
+      auto page = std::span(logs_[log]).subspan(at, ata::kSectorBytes);
+      if (std::all_of(page.begin(), page.end(), [](uint8_t byte) { return byte == 0; }))
+        continue;
+      out.put(static_cast<uint8_t>(log));
+      out.put(static_cast<uint8_t>(at / ata::kSectorBytes));
+      out.put_bytes(page);
+    }
+  }
+}
+
+void HostLogs::load_persistent(StreamReader &in) {
+  while (in.ok() && !in.at_end()) {
+    auto log = in.get<uint8_t>();
+    auto page = in.get<uint8_t>();
+    std::array<uint8_t, ata::kSectorBytes> bytes{};
+    in.get_bytes(bytes);
+    if (log >= kLogs || page >= kPages)
+      return in.fail();
+    write(static_cast<uint8_t>(ata::kLogHostFirst + log), page, bytes);
+  }
+}
+
 void HostLogs::save(StreamWriter &out) const {
   out.section("HLOG");
   for (const std::vector<uint8_t> &log : logs_) {

@@ -27,6 +27,9 @@ class HostLogs {
   Page read(uint8_t address, uint32_t page) const;
   void write(uint8_t address, uint32_t page, std::span<const uint8_t, ata::kSectorBytes> bytes);
 
+  // As sections do: only the pages that hold something.
+  void save_persistent(StreamWriter &out) const;
+  void load_persistent(StreamReader &in);
   void save(StreamWriter &out) const;
   void load(StreamReader &in);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "sata/firmware.h"
 #include "sata/ncq.h"
 
 namespace revodrive {
@@ -16,11 +17,16 @@ constexpr uint16_t kCmd82Security = 1 << 1;
 constexpr uint16_t kCmd82Power = 1 << 3;
 constexpr uint16_t kCmd82WriteCache = 1 << 5;
 constexpr uint16_t kCmd82LookAhead = 1 << 6;
+constexpr uint16_t kCmd82Hpa = 1 << 10;
 constexpr uint16_t kCmd82Nop = 1 << 14;
+constexpr uint16_t kCmd83Microcode = 1 << 0;
+constexpr uint16_t kCmd83SetMaxSecurity = 1 << 8;
+constexpr uint16_t kCmd119Segments = 1 << 4;  // DOWNLOAD MICROCODE subcommand 3
 constexpr uint16_t kCmd83Apm = 1 << 3;
 constexpr uint16_t kCmd83Lba48 = 1 << 10;
 constexpr uint16_t kCmd83Flush = 1 << 12;
 constexpr uint16_t kCmd83FlushExt = 1 << 13;
+constexpr uint16_t kCmd84SelfTest = 1 << 1;
 constexpr uint16_t kCmd84Logging = 1 << 5;
 constexpr uint16_t kCmd84Fua = 1 << 6;
 constexpr uint16_t kCmd84Wwn = 1 << 8;
@@ -51,9 +57,9 @@ void put_geometry(Page &page, uint64_t sectors) {
   page.put(2 * 57, reachable, 4);
 }
 
-void put_identity(Page &page, const DriveIdentity &identity) {
+void put_identity(Page &page, const DriveIdentity &identity, std::string_view firmware) {
   put_string(page, 10, 10, identity.serial);
-  put_string(page, 23, 4, identity.firmware);
+  put_string(page, 23, 4, firmware);
   put_string(page, 27, 20, identity.model);
   for (size_t i = 0; i < 4; i++)
     page.word(108 + i, static_cast<uint16_t>(identity.wwn >> (48 - 16 * i)));
@@ -85,44 +91,52 @@ void put_serial_ata(Page &page, const IdentifyFacts &facts) {
 }
 
 void put_features(Page &page, const IdentifyFacts &facts) {
-  constexpr uint16_t kWord83 = kWordValid | kCmd83Lba48 | kCmd83Flush | kCmd83FlushExt;
-  constexpr uint16_t kWord84 = kWordValid | kCmd84Logging | kCmd84Fua | kCmd84Wwn;
+  constexpr uint16_t kWord83 =
+      kWordValid | kCmd83Microcode | kCmd83Lba48 | kCmd83Flush | kCmd83FlushExt;
+  constexpr uint16_t kWord84 = kWordValid | kCmd84SelfTest | kCmd84Logging | kCmd84Fua | kCmd84Wwn;
   const Settings &settings = facts.settings;
-  uint16_t in_use = kCmd82Power | kCmd82Nop;
+  uint16_t in_use = kCmd82Power | kCmd82Hpa | kCmd82Nop;
   page.word(82, in_use | kCmd82Smart | kCmd82Security | kCmd82WriteCache | kCmd82LookAhead);
-  page.word(83, kWord83 | kCmd83Apm);
+  page.word(83, kWord83 | kCmd83Apm | kCmd83SetMaxSecurity);
   page.word(84, kWord84);
   if (facts.smart_enabled)
     in_use |= kCmd82Smart;
+  if (facts.security.enabled())
+    in_use |= kCmd82Security;
   if (settings.write_cache)
     in_use |= kCmd82WriteCache;
   if (settings.look_ahead)
     in_use |= kCmd82LookAhead;
   page.word(85, in_use);
   uint16_t word86 = (kWord83 & ~kWordValid) | kWord86Extends;
-  page.word(86, static_cast<uint16_t>(word86 | (settings.apm ? kCmd83Apm : 0)));
+  word86 |= settings.apm ? kCmd83Apm : 0;
+  word86 |= facts.max_address_password ? kCmd83SetMaxSecurity : 0;
+  page.word(86, word86);
   page.word(87, kWord84);
   page.word(91, settings.apm ? settings.apm_level : 0);
-  page.word(119, kWordValid | kCmd119LogDma);
-  page.word(120, kWordValid | kCmd119LogDma);
+  page.word(119, kWordValid | kCmd119LogDma | kCmd119Segments);
+  page.word(120, kWordValid | kCmd119LogDma | kCmd119Segments);
 }
 
-// Reported state; of the commands only SECURITY FREEZE LOCK exists so far.
-void put_security(Page &page, bool frozen) {
-  constexpr uint16_t kSupported = 1 << 0;
-  constexpr uint16_t kFrozen = 1 << 3;
-  constexpr uint16_t kEnhancedErase = 1 << 5;
-  page.word(89, 1);       // normal erase: 2 minutes
-  page.word(90, 1);       // enhanced erase: 2 minutes
-  page.word(92, 0xFFFE);  // master password as shipped
-  page.word(128, static_cast<uint16_t>(kSupported | kEnhancedErase | (frozen ? kFrozen : 0)));
+// Blocks a segment of DOWNLOAD MICROCODE may have.
+void put_microcode(Page &page) {
+  page.word(234, 1);
+  page.word(235, Firmware::kMaxBytes / ata::kSectorBytes);
+}
+
+void put_security(Page &page, const Security &security) {
+  page.word(89, 1);  // normal erase: 2 minutes
+  page.word(90, 1);  // enhanced erase: 2 minutes
+  page.word(92, security.master_id());
+  page.word(128, security.identify_word());
 }
 
 void put_trim(Page &page) {
+  constexpr uint16_t kMicrocodeDma = 1 << 8;
   constexpr uint16_t kDeterministic = 1 << 14;
-  page.word(69, kDeterministic);  // and not zero: bit 5 stays clear
-  page.word(105, 1);              // blocks of ranges per command
-  page.word(169, 1);              // TRIM
+  page.word(69, kDeterministic | kMicrocodeDma);  // and not zero: bit 5 stays clear
+  page.word(105, 1);                              // blocks of ranges per command
+  page.word(169, 1);                              // TRIM
 }
 
 }  // namespace
@@ -132,7 +146,7 @@ Page identify_page(const IdentifyFacts &facts) {
   Page page;
   page.word(0, 0x0040);  // ATA device, fixed
   put_geometry(page, facts.sectors);
-  put_identity(page, facts.identity);
+  put_identity(page, facts.identity, facts.firmware);
   page.word(47, 0x8000 | Settings::kMaxMultiple);
   page.word(48, kWordValid);
   page.word(49, 0x2F00);  // standard standby timer, IORDY that can be disabled, LBA, DMA
@@ -145,10 +159,12 @@ Page identify_page(const IdentifyFacts &facts) {
   page.word(80, 0x01F0);  // ATA/ATAPI-4 to ATA8-ACS
   page.word(81, 0x0110);  // ACS-2 T13/2015-D revision 3
   put_features(page, facts);
-  put_security(page, facts.security_frozen);
+  put_security(page, facts.security);
+  put_microcode(page);
   page.put(2 * 100, facts.sectors, 8);
   put_trim(page);
   page.word(106, kWordValid);  // one logical sector per physical sector
+  page.word(206, 0x0021);      // SCT: commands and data tables
   page.word(209, kWordValid);  // aligned at 0
   page.word(217, 1);           // does not rotate
   page[2 * 255] = 0xA5;        // integrity word: signature, then the checksum in the last byte

@@ -6,20 +6,24 @@
 #define REVODRIVE_SATA_IDENTIFY_H
 
 #include <cstdint>
+#include <string>
 
 #include "revodrive/ata_drive.h"
 #include "sata/page.h"
+#include "sata/security.h"
 #include "sata/settings.h"
 
 namespace revodrive {
 
 struct IdentifyFacts {
   const DriveIdentity &identity;
+  const std::string &firmware;  // the revision in force
   const Settings &settings;
   uint64_t sectors;
   uint32_t sata_generation;  // 1..3
   bool smart_enabled;
-  bool security_frozen;
+  const Security &security;
+  bool max_address_password;
 };
 
 Page identify_page(const IdentifyFacts &facts);

@@ -19,7 +19,7 @@ bool to_guest(Protocol protocol) {
 
 // Sectors that this command can address.
 uint64_t Drive::limit(const Request &request) const {
-  uint64_t sectors = media_.sectors();
+  uint64_t sectors = hpa_.sectors();
   return request.info.has(CommandInfo::kLba48) ? sectors : std::min(sectors, ata::kLba28Sectors);
 }
 
@@ -50,6 +50,8 @@ void Drive::read_write(AtaCommand &command, const Request &request) {
 void Drive::transfer(AtaCommand &command, const Request &request, SectorRange range, bool fua) {
   if (!range.inside(limit(request)))
     return fail(command, request, ata::kIdNotFound, range.lba);
+  if (faults() && faulted_in_transfer(command, request))
+    return;
   bool read = to_guest(request.info.protocol);
   uint32_t bytes = range.sectors * ata::kSectorBytes;
   std::span<const rd_iov> iov;
@@ -60,17 +62,22 @@ void Drive::transfer(AtaCommand &command, const Request &request, SectorRange ra
   command.mapped = true;
   command.lba = range.lba;
   command.sectors = range.sectors;
-  power_ = PowerMode::kActive;
+  unpark(command.issue_ns);
   if (is_queued(request.info.protocol)) {
     queue_.add(request.task.tag(), command);
     counters_[kNcqCommands]++;
     wire_.release(request.ready_ns);
   }
   bool stable = fua || !settings_.write_cache;
-  if (read)
+  if (read) {
+    command.iov = iov;
     plan_read(command, request, range);
-  else
+  } else {
+    note_write(command, range);
     plan_write(command, request, range, iov, stable);
+  }
+  if (!read && command.fault.flip_bits > 0)
+    iov = corrupt_write(command, iov);
   rd_block_op write_op = stable ? RD_BLOCK_WRITE_FUA : RD_BLOCK_WRITE;
   submit(command, read ? RD_BLOCK_READ : write_op, range, iov);
 }
@@ -88,6 +95,8 @@ void Drive::plan_write(AtaCommand &command, const Request &request, SectorRange 
                        std::span<const rd_iov> iov, bool stable) {
   counters_[kWrites]++;
   counters_[kWriteSectors] += range.sectors;
+  if (faults())
+    faults_.written(range.lba, range.sectors);
   int64_t at_ns = wire_.receive(*command.data, request.info.protocol, block_bytes(request),
                                 request.ready_ns, range.sectors * ata::kSectorBytes);
   at_ns = flash_.write(at_ns, range.lba, range.sectors, iov);
@@ -102,13 +111,19 @@ void Drive::verify(AtaCommand &command, const Request &request) {
     return fail(command, request, ata::kAbort);
   if (!range.inside(limit(request)))
     return fail(command, request, ata::kIdNotFound, range.lba);
-  power_ = PowerMode::kActive;
+  if (faults() && meets_fault(FaultStage::kMedia, command, request))
+    return;
+  unpark(command.issue_ns);
+  command.step = AtaCommand::Step::kVerify;
+  command.step_lba = range.lba;
+  command.step_end = range.end();
   succeed(command, request, flash_.read(request.ready_ns, range.lba, range.sectors).end_ns);
 }
 
 void Drive::flush(AtaCommand &command, const Request &request) {
   counters_[kFlushes]++;
   submit_flush(command, request);
+  note_changed(command.issue_ns);
 }
 
 // Ends `command` when all that was written is on stable storage.

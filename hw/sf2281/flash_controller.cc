@@ -49,6 +49,10 @@ Span FlashController::read(int64_t at_ns, uint64_t lba, uint32_t sectors) {
 
 // Returns when the buffer had room for the page; its program ends later.
 int64_t FlashController::program_page(int64_t at_ns) {
+  if (!timing_) {
+    programs_++;
+    return at_ns;
+  }
   int64_t &slot_ns = buffer_[programs_ % buffer_.size()];
   int64_t room_ns = std::max(at_ns, slot_ns);
   size_t die = programs_ % dies_.size();
@@ -62,8 +66,6 @@ int64_t FlashController::program_page(int64_t at_ns) {
 }
 
 int64_t FlashController::write(int64_t at_ns, uint64_t, uint32_t sectors, std::span<const rd_iov>) {
-  if (!timing_)
-    return at_ns;
   uint64_t bytes = uint64_t{sectors} * RD_SECTOR_BYTES + open_bytes_;
   int64_t accepted_ns = at_ns;
   for (; bytes >= profile_.page_bytes; bytes -= profile_.page_bytes)
@@ -73,8 +75,6 @@ int64_t FlashController::write(int64_t at_ns, uint64_t, uint32_t sectors, std::s
 }
 
 int64_t FlashController::flush(int64_t at_ns) {
-  if (!timing_)
-    return at_ns;
   if (open_bytes_ > 0)
     program_page(at_ns);
   open_bytes_ = 0;
@@ -83,6 +83,25 @@ int64_t FlashController::flush(int64_t at_ns) {
 
 int64_t FlashController::trim(int64_t at_ns, uint64_t, uint64_t) {
   return timing_ ? core_.reserve(at_ns, profile_.trim_range_ns).end_ns : at_ns;
+}
+
+// Each die erases its blocks one after the other, one of each plane at a time; the bus is idle.
+int64_t FlashController::erase_all(int64_t at_ns, uint64_t sectors) {
+  // What IDENTIFY words 89 and 90 promise.
+  constexpr int64_t kMostNs = 120 * int64_t{1'000'000'000};
+  int64_t start_ns = flush(at_ns);
+  power_cycle();
+  if (!timing_)
+    return at_ns;
+  uint64_t block_bytes = uint64_t{profile_.page_bytes} * profile_.block_pages;
+  uint64_t per_turn = block_bytes * dies_.size() * std::max(profile_.planes, 1u);
+  uint64_t turns = (sectors * RD_SECTOR_BYTES + per_turn - 1) / per_turn;
+  auto erase_ns = static_cast<int64_t>(std::min<uint64_t>(turns, kMostNs / kNsPerUs)) *
+                  profile_.erase_block_us * kNsPerUs;
+  int64_t end_ns = start_ns + std::min(erase_ns, kMostNs);
+  for (Timeline &die : dies_)
+    die.reserve(start_ns, end_ns - start_ns);
+  return end_ns;
 }
 
 void FlashController::power_cycle() {

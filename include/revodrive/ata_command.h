@@ -14,9 +14,13 @@
 //   3. A target that stops its queue (NCQ error) sets failed and d2h of the other outstanding
 //      commands and hands each back by AtaInitiator::complete_now() (never from inside execute()).
 //      For those whose media_pending is not 0 yet it does so when the media is done.
-//   4. AtaTarget::cancel() takes a command back at any time: afterwards the target keeps no pointer
+//   4. Fault rules (faults.h) may stop a command. execute() or finish() then leave finish_ns at
+//      RD_NEVER: the command rests with the target. To let it go on, the initiator sets issue_ns
+//      and calls execute() again, or finish() again where that stopped it. After a finish() that
+//      left command.fault.stop set the command is the initiator's, which keeps it to itself.
+//   5. AtaTarget::cancel() takes a command back at any time: afterwards the target keeps no pointer
 //      to it, no transfer runs, no completion comes.
-// The initiator owns the AtaCommand and its DataWindow and keeps both alive from 1 to 2, 3 or 4.
+// The initiator owns the AtaCommand and its DataWindow and keeps both alive from 1 to 2, 3 or 5.
 #ifndef REVODRIVE_ATA_COMMAND_H
 #define REVODRIVE_ATA_COMMAND_H
 
@@ -24,6 +28,7 @@
 #include <cstdint>
 #include <span>
 
+#include "revodrive/faults.h"
 #include "revodrive/media.h"
 #include "revodrive/stream.h"
 #include "revodrive/timeline.h"
@@ -78,6 +83,13 @@ struct AtaCommand final : MediaTransfer {
   bool mapped = false;         // data->unmap() is owed
   uint64_t lba = 0;
   uint32_t sectors = 0;
+  std::span<const rd_iov> iov;  // while mapped
+  // More steps follow when the running transfers have ended (hw/sata/chain.cc).
+  enum class Step : uint8_t { kNone, kVerify, kErase, kEraseFlush } step = Step::kNone;
+  uint64_t step_lba = 0, step_end = 0;
+  rd_iov step_iov{};
+  uint32_t map_generation = 0;  // not 0: the store of the trim map that this command revokes
+  FaultState fault;             // see faults.h
 
   void media_done(int error) override;
 };
@@ -114,6 +126,14 @@ class AtaTarget {
   // command's h2d and d2h are filled; the target takes it back as outstanding.
   virtual void save_command(const AtaCommand &command, StreamWriter &out) const = 0;
   virtual void load_command(AtaCommand &command, StreamReader &in) = 0;
+
+  // The fault rules, null while there are none.
+  FaultSet *faults() { return faults_.active() ? &faults_ : nullptr; }
+  FaultSet &fault_set() { return faults_; }
+  const FaultSet &fault_set() const { return faults_; }
+
+ protected:
+  FaultSet faults_;
 };
 
 inline void AtaCommand::media_done(int error) {

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "revodrive/ata_command.h"
+#include "revodrive/drive_store.h"
 #include "revodrive/flash_controller.h"
 #include "revodrive/media.h"
 #include "revodrive/profile.h"
@@ -28,15 +29,40 @@ struct DriveIdentity {
   uint64_t wwn = 0;      // NAA 5
 };
 
+struct DriveOptions {
+  bool panicked = false;     // the firmware has crashed (hw/sata/panic.cc)
+  bool frozen = false;       // security is frozen at each power-on, as some firmware does
+  bool trim_pattern = true;  // trimmed sectors read as a pattern; false: as the backend has them
+};
+
 class AtaDrive : public AtaTarget {
  public:
+  // Size of a drive whose firmware has crashed: the media of one.
+  static constexpr uint64_t kPanicSectors = 64;
+
   // `media` must outlive the drive. `timing` false: finish_ns is the command's issue_ns.
   static std::unique_ptr<AtaDrive> create(const DriveIdentity &identity, const SataProfile &sata,
-                                          const FlashProfile &flash, Media &media, bool timing);
+                                          const FlashProfile &flash, Media &media, bool timing,
+                                          const DriveOptions &options = {});
 
   // Counters by name ("reads", "read_sectors", ...), see docs/counters.md.
   using Visitor = std::function<void(std::string_view name, uint64_t value)>;
   virtual void query(const Visitor &visit) const = 0;
+
+  // Sets a named value of the drive ("smart_life_left"), see docs/device.md. False: there is no
+  // such name (*error is set), or the value is not allowed.
+  virtual bool set(std::string_view name, uint64_t value, rd_error *error) = 0;
+
+  // What outlives the power. A new drive is as it left the factory; load_persistent() makes it one
+  // that was stored before and now has its power back, and goes before anything else. The store may
+  // be null and must outlive the drive or its connection. `now_ns` is when the power came on.
+  virtual void connect_store(DriveStore *store) = 0;
+  virtual void load_persistent(StreamReader &in) = 0;
+  virtual void power_on(int64_t now_ns) = 0;
+  virtual void save_persistent(StreamWriter &out, int64_t now_ns) = 0;
+  // No command comes for a while (the machine stops): the next save_persistent() may hold what the
+  // next write would have to take back.
+  virtual void rest() = 0;
 
   // Everything but commands in flight (see AtaTarget::save_command).
   virtual void save(StreamWriter &out) const = 0;

@@ -36,6 +36,12 @@ class FlashController {
   int64_t flush(int64_t at_ns);
   // One range of a DATA SET MANAGEMENT.
   int64_t trim(int64_t at_ns, uint64_t lba, uint64_t sectors);
+  // Erases every block of a drive of `sectors`, which is fresh then. Returns when the last one is.
+  int64_t erase_all(int64_t at_ns, uint64_t sectors);
+
+  // What was programmed into the flash since the controller was created, in bytes of user data and
+  // the controller's own.
+  uint64_t nand_bytes_written() const { return programs_ * profile_.page_bytes; }
 
   void power_cycle();
   void save(StreamWriter &out) const;

@@ -43,6 +43,8 @@ enum rd_block_op {
   RD_BLOCK_WRITE_FUA, /* done only when the data is on stable storage */
   RD_BLOCK_FLUSH,     /* offset, bytes and iov unused */
   RD_BLOCK_DISCARD,   /* iov unused */
+  /* iov unused; the range reads as zeroes afterwards, and takes no space where the backend can */
+  RD_BLOCK_WRITE_ZEROES,
 };
 
 enum rd_log_level {
@@ -100,14 +102,24 @@ struct rd_host_ops {
    */
   void (*block_wait)(void *host, unsigned port);
 
+  /*
+   * Stores what outlives the power of the members in place of what was stored before: all of it or
+   * nothing, durable. The bytes are copied. With a token other than 0, rd_card_block_done(token)
+   * comes when it is done (maybe from inside this call), and block_drain() of any member waits for
+   * it. A host that keeps nothing answers 0 at once.
+   */
+  void (*persist)(void *host, const void *bytes, size_t len, uint64_t token);
+
   void (*log)(void *host, enum rd_log_level level, const char *text);
 };
 
 /* A card to be built. */
 struct rd_card_config {
-  const char *profile; /* name of a built-in profile, or NULL for the first one */
-  unsigned ports;      /* phys that may carry a member, 1..RD_MAX_PORTS */
-  bool timing;         /* false: behave the same, complete as soon as the backend does */
+  const char *profile;    /* name of a built-in profile, or NULL for the first one */
+  unsigned ports;         /* phys that may carry a member, 1..RD_MAX_PORTS */
+  bool timing;            /* false: behave the same, complete as soon as the backend does */
+  const void *persistent; /* what persist() was given last, in an earlier life; NULL: nothing */
+  size_t persistent_len;
 };
 
 /* A member (one SSD) to be attached to a port. Strings are copied. */
@@ -115,6 +127,9 @@ struct rd_member_config {
   uint64_t bytes;       /* size of the backend; a multiple of RD_SECTOR_BYTES, see rd_card_attach */
   bool read_only;       /* refused by rd_card_attach: an ATA disk cannot be write protected */
   bool discard;         /* the backend wants discards */
+  bool frozen;          /* security is frozen at each power-on */
+  bool trim_backend;    /* trimmed sectors read as the backend has them, not as a pattern */
+  bool panic;           /* the firmware has crashed: a generic name, 32 KiB, nothing works */
   const char *model;    /* up to 40 printable ASCII characters; NULL: the profile's */
   const char *serial;   /* up to 20; required */
   const char *firmware; /* up to 8; NULL: the profile's */
@@ -140,6 +155,13 @@ void rd_card_destroy(struct rd_card *card);
 int rd_card_attach(struct rd_card *card, unsigned port, const struct rd_member_config *member,
                    struct rd_error *error);
 void rd_card_detach(struct rd_card *card, unsigned port);
+
+/* Calls persist() with the state as it is now: the machine stops or is about to be killed. */
+void rd_card_store(struct rd_card *card);
+/* Sets a named value of a member, as "smart_life_left" (docs/device.md). -ENODEV, -EINVAL with a
+ * message. */
+int rd_card_set(struct rd_card *card, unsigned port, const char *name, uint64_t value,
+                struct rd_error *error);
 
 /* Register access in BAR 2, 32 bits, offset a multiple of 4. Safe to call from inside dma_*() (a
  * guest aimed DMA at the card): such an access does nothing and reads all ones. */
@@ -168,6 +190,15 @@ void rd_card_resume(struct rd_card *card);
  */
 typedef void rd_query_fn(void *opaque, const char *name, uint64_t value);
 void rd_card_query(struct rd_card *card, rd_query_fn *visit, void *opaque);
+
+/*
+ * Fault injection in a member, while it works: adds, clears or releases rules as docs/faults.md
+ * describes. -ENODEV or -EINVAL with a message; an order before the one at fault is carried out, a
+ * text that cannot be read does nothing. The visitor of the list gets one line for each rule.
+ */
+int rd_card_fault(struct rd_card *card, unsigned port, const char *text, struct rd_error *error);
+typedef void rd_fault_fn(void *opaque, const char *line);
+void rd_card_list_faults(struct rd_card *card, unsigned port, rd_fault_fn *visit, void *opaque);
 
 #ifdef __cplusplus
 }

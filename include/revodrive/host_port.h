@@ -44,6 +44,9 @@ class HostPort {
   }
   void block_drain(unsigned port) { ops_.block_drain(opaque_, port); }
   void block_wait(unsigned port) { ops_.block_wait(opaque_, port); }
+  void persist(std::span<const uint8_t> bytes, uint64_t token) {
+    ops_.persist(opaque_, bytes.data(), bytes.size(), token);
+  }
 
   void log(rd_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

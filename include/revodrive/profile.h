@@ -46,6 +46,8 @@ struct FlashProfile {
   uint32_t bus_mb_s = 0;            // channel bus
   uint32_t read_page_us = 0;        // tR
   uint32_t program_page_us = 0;     // tPROG
+  uint32_t block_pages = 256;       // pages of a block: what is erased at once in a plane
+  uint32_t erase_block_us = 3800;   // tBERS
   uint32_t planes = 0;              // pages programmed or read at once by a die, 1..4
   uint32_t write_buffer_pages = 0;  // pages accepted before the host waits for a program
   uint32_t trim_range_ns = 0;       // firmware time per range of a DATA SET MANAGEMENT

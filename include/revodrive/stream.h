@@ -63,10 +63,16 @@ class StreamReader {
     if (take(4) && std::memcmp(bytes_.data() + pos_ - 4, mark, 4) != 0)
       ok_ = false;
   }
+  // The next `count` bytes as a stream of their own.
+  StreamReader part(size_t count) {
+    return StreamReader(take(count) ? bytes_.subspan(pos_ - count, count)
+                                    : std::span<const uint8_t>());
+  }
   // For a value that makes no sense where it stands.
   void fail() { ok_ = false; }
   bool ok() const { return ok_; }
   bool at_end() const { return pos_ == bytes_.size(); }
+  size_t left() const { return bytes_.size() - pos_; }
 
  private:
   bool take(size_t count) {

@@ -12,6 +12,10 @@ from harness import Guest  # noqa: E402  # the path comes first
 from harness.guest import running  # noqa: E402
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "locked: the kernel's log may have refused reads of a locked drive")
+
+
 @pytest.fixture
 def boot():
     """boot(card="…", smp=4, …): a running guest with these Options; it is powered off after the test."""

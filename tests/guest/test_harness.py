@@ -12,9 +12,8 @@ SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "s
 
 
 def register_accesses(guest):
-    return sum(
-        guest.qmp("qom-get", path="/machine/peripheral/card0", property=f"register-{kind}") for kind in ("reads", "writes")
-    )
+    names = ("register-reads", "register-writes")
+    return sum(guest.qmp("qom-get", path="/machine/peripheral/card0", property=name) for name in names)
 
 
 def test_c008_missing_driver_is_told_from_a_broken_device(boot):

@@ -15,7 +15,8 @@ def unplug(guest, port):
     """Pulls a member out: a surprise removal, which asks nobody."""
     path = f"/machine/peripheral/card0/port{port}"
     guest.qmp("device_del", id=path if path in created(guest) else f"member{port}")
-    guest.wait_event("DEVICE_DELETED", timeout=20, match=lambda data: f"port{port}" in data["path"] or data.get("device") == f"member{port}")
+    names = (f"port{port}", f"member{port}")
+    guest.wait_event("DEVICE_DELETED", timeout=20, match=lambda data: data["path"].endswith(names))
 
 
 def created(guest):
@@ -102,7 +103,7 @@ def test_raid5_survives_a_lost_member(guest):
     guest.run("wipefs -qa /dev/ssd3; mdadm /dev/md0 --add /dev/ssd3")
     until(guest, lambda g: "[4/4] [UUUU]" in g.run("cat /proc/mdstat").stdout, f"the rebuild of {victim}")
     guest.run(f"{job} --verify_only", timeout=300)
-    guest.run("echo check > /sys/block/md0/md/sync_action; while ! grep -q idle /sys/block/md0/md/sync_action; do usleep 200000; done")
+    guest.run("cd /sys/block/md0/md; echo check > sync_action; until grep -q idle sync_action; do usleep 200000; done")
     assert guest.run("cat /sys/block/md0/md/mismatch_cnt").stdout.strip() == "0"
     guest.run("mdadm --stop /dev/md0")
 

@@ -34,6 +34,26 @@ def power_cycle(guest, port):
     settle(guest)
 
 
+@pytest.fixture(autouse=True)
+def quiet(request, guest):
+    """Nothing in the kernel's log, except where a locked drive refuses what Linux reads by itself."""
+    before = len(complaints(guest))
+    yield
+    if "locked" not in request.keywords:
+        assert complaints(guest)[before:] == []
+
+
+def write_marker(guest, disk):
+    guest.put("/tmp/marker", MARKER.encode() * (4 << 20 >> 4))
+    guest.run(f"dd if=/tmp/marker of={disk} bs=1M oflag=direct")
+
+
+def report_errors(guest, disk):
+    """Has libata report errors in the form that hdparm reads; with the other one hdparm prints "bad or
+    missing sense data" and ends with status 0, whatever the drive."""
+    guest.run(f"sg_wr_mode --page=0xa --contents=0a,0a,06,00,00,00,00,00,ff,ff,00,1e {disk}")
+
+
 def counter(guest, port, name):
     return guest.qmp("qom-get", path=f"/machine/peripheral/card0/port{port}", property=name)
 
@@ -54,8 +74,7 @@ def test_c039_security_block(guest):
 
 def test_c039_c044_erase(guest):
     disk = "/dev/ssd1"
-    guest.run(f"yes {MARKER} | head -c 8M | dd of={disk} bs=1M oflag=direct iflag=fullblock")
-    guest.run("sync")
+    write_marker(guest, disk)
     assert MARKER.encode() in pathlib.Path(guest.images[1]).read_bytes()
     guest.run(f"hdparm --user-master u --security-set-pass p {disk}")
     assert "enabled" in security_block(guest, disk)
@@ -67,17 +86,18 @@ def test_c039_c044_erase(guest):
     assert not pathlib.Path(guest.images[1]).read_bytes().strip(b"\0")
     guest.run(f"hdparm --user-master u --security-set-pass p {disk}")
     guest.run(f"hdparm --user-master u --security-erase-enhanced p {disk}", timeout=300)
-    assert complaints(guest) == []
 
 
 def test_c040_freeze(guest):
     disk = "/dev/ssd3"
+    report_errors(guest, disk)
     guest.run(f"hdparm --security-freeze {disk}")
     assert "frozen" in security_block(guest, disk)
     assert guest.run(f"hdparm --user-master u --security-set-pass p {disk}", check=False).status != 0
     guest.run(f"dd if={disk} of=/dev/null count=8 iflag=direct")
 
 
+@pytest.mark.locked
 def test_c041_unlock(guest):
     disk = "/dev/ssd3"
     power_cycle(guest, 3)  # and thaws it (C040)
@@ -90,6 +110,7 @@ def test_c041_unlock(guest):
     guest.qmp("device_add", driver="sf2281", bus="card0.0", port=3, drive="card0-drive3", id="once3")
     settle(guest)
     assert "locked" in security_block(guest, disk)
+    report_errors(guest, disk)
     assert guest.run(f"dd if={disk} of=/dev/null count=1 iflag=direct", check=False).status != 0
     assert guest.run(f"hdparm --user-master u --security-unlock wrong {disk}", check=False).status != 0
     guest.run(f"hdparm --user-master u --security-unlock secret {disk}")
@@ -108,12 +129,12 @@ def test_firmware_download(guest, tmp_path, mode):
     guest.put("/tmp/good", good)
     guest.put("/tmp/bad", good[:-1] + b"?")
     sure = f"{SURE} --please-destroy-my-drive"
+    report_errors(guest, disk)
     before = guest.run(f"hdparm -I {disk} | grep Firmware").stdout
     assert guest.run(f"hdparm {sure} {mode} /tmp/bad {disk}", check=False).status != 0
     assert guest.run(f"hdparm -I {disk} | grep Firmware").stdout == before
     guest.run(f"hdparm {sure} {mode} /tmp/good {disk}")
     assert revision in guest.run(f"hdparm -I {disk} | grep Firmware").stdout
-    assert complaints(guest) == []
 
 
 def test_host_protected_area(guest):
@@ -125,7 +146,6 @@ def test_host_protected_area(guest):
     assert f"{native // 2}/{native}" in shown and "HPA is enabled" in shown
     guest.run(f"hdparm {SURE} -N {native} {disk}")
     assert f"{native}/{native}" in guest.run(f"hdparm -N {disk}").stdout
-    assert complaints(guest) == []
 
 
 def test_c027_c028_trim(guest):
@@ -137,14 +157,13 @@ def test_c027_c028_trim(guest):
     before = counter(guest, 0, "trim-sectors")
     guest.run(f"blkdiscard {disk}")
     assert counter(guest, 0, "trim-sectors") - before == sectors
-    guest.run(f"yes {MARKER} | head -c 4M | dd of={disk} bs=1M oflag=direct iflag=fullblock")
+    write_marker(guest, disk)
     guest.run(f"blkdiscard -o 1M -l 1M {disk}")
     read = f"dd if={disk} bs=1M skip=1 count=1 iflag=direct 2>/dev/null | md5sum"
     first = guest.run(read).stdout
     assert first == guest.run(read).stdout
     zeroes = guest.run("head -c 1M /dev/zero | md5sum").stdout
     assert first != zeroes, "repeatable, and not zeroes"
-    assert complaints(guest) == []
 
 
 def test_c029_c031_online_discard(guest):
@@ -167,7 +186,6 @@ def test_c029_c031_online_discard(guest):
     assert last[0] > first[0]
     assert counter(guest, 0, "trim-sectors") - trimmed == last[1] - first[1]
     guest.run(f"fsck.ext4 -fn {disk}")
-    assert complaints(guest) == []
 
 
 def test_c027_over_a_reboot(guest):
