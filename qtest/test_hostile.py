@@ -19,8 +19,10 @@ def survives(card, with_data=True):
     assert card.machine.qmp("query-status")["running"]
     again = Bridge(card.bridge.function).probe()
     assert len(again.disks()) in (1, 4)
-    found = again.disks()[0].read(3, 2)
-    assert not with_data or found == stamp(3, 2)
+    if with_data:
+        assert again.disks()[0].read(3, 2) == stamp(3, 2)
+    else:
+        again.disks()[0].read(0, 1)  # SET MAX ADDRESS may have left one sector
     return again
 
 

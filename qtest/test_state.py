@@ -198,7 +198,7 @@ def test_foreign_content_is_refused(start, state, offset):
 
 def test_too_small_is_refused(start, state):
     blank(state, NODE_BYTES - 512)
-    with pytest.raises(Refused, match=r"state=st has 2096640 bytes; it needs at least 2097152"):
+    with pytest.raises(Refused, match=rf"state=st has {NODE_BYTES - 512} bytes; it needs at least {NODE_BYTES}"):
         start()
 
 
