@@ -92,6 +92,7 @@ bool parse(const BuiltinProfile &source, Profile *out, rd_error *error) {
       {"flash", "block_pages", &out->flash.block_pages, 1, 4096},
       {"flash", "erase_block_us", &out->flash.erase_block_us, 0, 1000000},
       {"flash", "planes", &out->flash.planes, 1, 4},
+      {"flash", "store_floor_permille", &out->flash.store_floor_permille, 0, 1000},
       {"flash", "write_buffer_pages", &out->flash.write_buffer_pages, 1, 65536},
       {"flash", "trim_range_ns", &out->flash.trim_range_ns, 0, 1000000000},
   };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sf2281/compressor.h"
+
 namespace revodrive {
 
 namespace {
@@ -14,10 +16,13 @@ constexpr int64_t kNsPerUs = 1000;
 FlashController::FlashController(const FlashProfile &profile, bool timing)
     : profile_(profile),
       timing_(timing),
+      compressor_(std::make_unique<Compressor>(profile.store_floor_permille)),
       channels_(profile.channels),
       dies_(size_t{profile.channels} * profile.dies_per_channel),
       buffer_(std::max(profile.write_buffer_pages, 1u), 0) {
 }
+
+FlashController::~FlashController() = default;
 
 int64_t FlashController::page_transfer_ns() const {
   uint64_t bytes = uint64_t{profile_.page_bytes} + profile_.page_spare_bytes;
@@ -65,8 +70,10 @@ int64_t FlashController::program_page(int64_t at_ns) {
   return room_ns;
 }
 
-int64_t FlashController::write(int64_t at_ns, uint64_t, uint32_t sectors, std::span<const rd_iov>) {
-  uint64_t bytes = uint64_t{sectors} * RD_SECTOR_BYTES + open_bytes_;
+int64_t FlashController::write(int64_t at_ns, uint64_t, uint32_t sectors,
+                               std::span<const rd_iov> data) {
+  uint64_t stored = compressor_->stored_bytes(data, uint64_t{sectors} * RD_SECTOR_BYTES);
+  uint64_t bytes = stored + open_bytes_;
   int64_t accepted_ns = at_ns;
   for (; bytes >= profile_.page_bytes; bytes -= profile_.page_bytes)
     accepted_ns = std::max(accepted_ns, program_page(at_ns));

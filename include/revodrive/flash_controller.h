@@ -3,11 +3,12 @@
 // The drive's controller and flash as a matter of time: given when a command reaches it, it says
 // when the data is ready or safe, booking channels and dies on the way. It holds no user data. This
 // is the seam that a full SF-2281 model fills; the arithmetic behind it today is fixed NAND
-// latencies with a bounded write buffer.
+// latencies with a bounded write buffer, and compression of what is written.
 #ifndef REVODRIVE_FLASH_CONTROLLER_H
 #define REVODRIVE_FLASH_CONTROLLER_H
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,10 +19,13 @@
 
 namespace revodrive {
 
+class Compressor;
+
 class FlashController {
  public:
   // `timing` false: every answer is "at once".
   FlashController(const FlashProfile &profile, bool timing);
+  ~FlashController();
 
   // All times in ns of virtual time; lba and sectors in 512-byte sectors, inside the drive.
   // Decodes a command that arrived at `at_ns`: every command passes here once, and what follows
@@ -39,8 +43,8 @@ class FlashController {
   // Erases every block of a drive of `sectors`, which is fresh then. Returns when the last one is.
   int64_t erase_all(int64_t at_ns, uint64_t sectors);
 
-  // What was programmed into the flash since the controller was created, in bytes of user data and
-  // the controller's own.
+  // What was programmed into the flash since the controller was created: whole pages, of data as it
+  // is stored.
   uint64_t nand_bytes_written() const { return programs_ * profile_.page_bytes; }
 
   void power_cycle();
@@ -54,6 +58,7 @@ class FlashController {
 
   FlashProfile profile_;
   bool timing_;
+  std::unique_ptr<Compressor> compressor_;
   Timeline core_;
   std::vector<Timeline> channels_;
   std::vector<Timeline> dies_;

@@ -38,19 +38,20 @@ struct SataProfile {
 
 // [flash] The drive's controller and its NAND.
 struct FlashProfile {
-  uint32_t command_ns = 0;          // firmware time per command
-  uint32_t channels = 0;            // 1..16
-  uint32_t dies_per_channel = 0;    // 1..16
-  uint32_t page_bytes = 0;          // user bytes of a NAND page
-  uint32_t page_spare_bytes = 0;    // also transferred
-  uint32_t bus_mb_s = 0;            // channel bus
-  uint32_t read_page_us = 0;        // tR
-  uint32_t program_page_us = 0;     // tPROG
-  uint32_t block_pages = 256;       // pages of a block: what is erased at once in a plane
-  uint32_t erase_block_us = 3800;   // tBERS
-  uint32_t planes = 0;              // pages programmed or read at once by a die, 1..4
-  uint32_t write_buffer_pages = 0;  // pages accepted before the host waits for a program
-  uint32_t trim_range_ns = 0;       // firmware time per range of a DATA SET MANAGEMENT
+  uint32_t command_ns = 0;            // firmware time per command
+  uint32_t channels = 0;              // 1..16
+  uint32_t dies_per_channel = 0;      // 1..16
+  uint32_t page_bytes = 0;            // user bytes of a NAND page
+  uint32_t page_spare_bytes = 0;      // also transferred
+  uint32_t bus_mb_s = 0;              // channel bus
+  uint32_t read_page_us = 0;          // tR
+  uint32_t program_page_us = 0;       // tPROG
+  uint32_t block_pages = 256;         // pages of a block: what is erased at once in a plane
+  uint32_t erase_block_us = 3800;     // tBERS
+  uint32_t planes = 0;                // pages programmed or read at once by a die, 1..4
+  uint32_t store_floor_permille = 0;  // smallest stored share after compression; 0: none
+  uint32_t write_buffer_pages = 0;    // pages accepted before the host waits for a program
+  uint32_t trim_range_ns = 0;         // firmware time per range of a DATA SET MANAGEMENT
 };
 
 // [identity] What the drive says of itself.

@@ -109,11 +109,17 @@ def test_raid5_survives_a_lost_member(guest):
 
 
 def test_card_leaves_and_comes_through_its_root_port(guest):
-    """The orderly way: the port asks the guest, which lets go of the card; then a new one comes, twice."""
+    """The orderly way, under load: the port asks the guest, which lets go of the card; then a new one comes, twice."""
     nodes = [f"card0-drive{port}" for port in range(4)]
     for _ in range(2):
+        load = guest.start_command(
+            "fio --ioengine=libaio --direct=1 --iodepth=8 --rw=randwrite --bs=16k --time_based --runtime=600 "
+            "--name=a --filename=/dev/ssd0 --name=b --filename=/dev/ssd2"
+        )
+        guest.run("usleep 1000000")
         guest.qmp("device_del", id="card0")
-        guest.wait_event("DEVICE_DELETED", timeout=60, match=lambda data: data.get("device") == "card0")
+        guest.wait_event("DEVICE_DELETED", timeout=120, match=lambda data: data.get("device") == "card0")
+        assert guest.wait(load, timeout=120).status != 0
         until(guest, lambda g: disks(g) == ["ssd?"], "the removal of the card")
         drives = {f"drive{port}": node for port, node in enumerate(nodes)}
         guest.monitor.cmd("device_add", {"driver": "revodrive3-x2", "id": "card0", "bus": "port0", **drives})

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sf2281/compressor.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace revodrive {
+
+namespace {
+
+constexpr int kLevel = 1;
+
+}  // namespace
+
+void Compressor::FreeContext::operator()(ZSTD_CCtx_s *context) const {
+  ZSTD_freeCCtx(context);
+}
+
+Compressor::Compressor(uint32_t floor_permille) : floor_permille_(floor_permille) {
+  if (floor_permille_ == 0)
+    return;
+  context_.reset(ZSTD_createCCtx());
+  if (!context_)
+    throw std::bad_alloc();
+}
+
+// What zstd cannot squeeze into the chunk's own size fails there, and is stored as it is.
+uint32_t Compressor::measure(std::span<const uint8_t> chunk) {
+  auto size = static_cast<uint32_t>(chunk.size());
+  size_t packed =
+      ZSTD_compressCCtx(context_.get(), packed_.data(), size, chunk.data(), size, kLevel);
+  if (ZSTD_isError(packed))
+    return size;
+  uint32_t floor = (size * floor_permille_ + 999) / 1000;
+  return std::clamp(static_cast<uint32_t>(packed), floor, size);
+}
+
+uint64_t Compressor::stored_bytes(std::span<const rd_iov> data, uint64_t bytes) {
+  if (!context_)
+    return bytes;
+  uint64_t stored = 0;
+  uint64_t left = bytes;
+  size_t fill = 0;
+  for (const rd_iov &piece : data) {
+    auto *from = static_cast<const uint8_t *>(piece.base);
+    for (size_t len = std::min<uint64_t>(piece.len, left); len > 0;) {
+      size_t take = std::min(len, kChunkBytes - fill);
+      if (take == kChunkBytes) {
+        stored += measure({from, take});
+      } else {
+        std::memcpy(gathered_.data() + fill, from, take);
+        fill += take;
+        if (fill == kChunkBytes) {
+          stored += measure(gathered_);
+          fill = 0;
+        }
+      }
+      from += take;
+      len -= take;
+      left -= take;
+    }
+  }
+  if (fill > 0)
+    stored += measure(std::span(gathered_).first(fill));
+  return stored + left;
+}
+
+}  // namespace revodrive
