@@ -132,3 +132,20 @@ def test_counters_move(guest):
 
 def test_nothing_in_the_kernel_log(guest):
     assert complaints(guest) == []
+
+
+def written(guest):
+    """Bytes that the host and the flash of the first SSD have written."""
+    path = "/machine/peripheral/card0/port0"
+    sectors, flash = (guest.qmp("qom-get", path=path, property=name) for name in ("write-sectors", "nand-write-bytes"))
+    return 512 * sectors, flash
+
+
+@pytest.mark.parametrize("buffers,least,most", [("--zero_buffers", 0.10, 0.20), ("--refill_buffers", 0.99, 1.05)])
+def test_c037_write_amplification(guest, buffers, least, most):
+    """C037: zeroes cost the flash 0.14 of what the host writes, random data all of it."""
+    host, flash = written(guest)
+    guest.run(f"fio --name=w --filename=/dev/ssd0 --direct=1 --rw=write --bs=128k --size=96m {buffers}")
+    host_after, flash_after = written(guest)
+    assert host_after - host == 96 << 20
+    assert least <= (flash_after - flash) / (host_after - host) <= most
