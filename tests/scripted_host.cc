@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace revodrive::test {
@@ -143,6 +144,16 @@ bool ScriptedHost::run_until(const std::function<bool()> &done) {
   while (!done() && deadline_ns_ != RD_NEVER)
     advance(std::max<int64_t>(deadline_ns_ - now_ns_, 0));
   return done();
+}
+
+std::vector<uint8_t> ScriptedHost::save() {
+  uint8_t *buf = nullptr;
+  size_t len = 0;
+  rd_error error = {};
+  ck_assert_int_eq(rd_card_save(card_, &buf, &len, &error), 0);
+  std::vector<uint8_t> bytes(buf, buf + len);
+  std::free(buf);
+  return bytes;
 }
 
 uint64_t ScriptedHost::counter(const std::string &name) {

@@ -59,6 +59,8 @@ class ScriptedHost {
   // Advances until `done` holds or nothing more will happen; returns done().
   bool run_until(const std::function<bool()> &done);
 
+  // The card's state as rd_card_save() gives it. Failure ends the test.
+  std::vector<uint8_t> save();
   // The value of a counter, 0 if there is none of that name.
   uint64_t counter(const std::string &name);
 

@@ -66,16 +66,6 @@ START_TEST(unknown_profile_lists_the_known) {
 }
 END_TEST
 
-std::vector<uint8_t> save(ScriptedHost &host) {
-  uint8_t *buf = nullptr;
-  size_t len = 0;
-  rd_error error = {};
-  ck_assert_int_eq(rd_card_save(host.card(), &buf, &len, &error), 0);
-  std::vector<uint8_t> bytes(buf, buf + len);
-  free(buf);
-  return bytes;
-}
-
 int load(ScriptedHost &host, const std::vector<uint8_t> &bytes, rd_error *error) {
   return rd_card_load(host.card(), bytes.data(), bytes.size(), error);
 }
@@ -94,7 +84,7 @@ struct Twins {
     driver.probe();
   }
   void migrate() {
-    auto bytes = save(source);
+    auto bytes = source.save();
     target.disks = source.disks;
     memcpy(target.memory(ScriptedHost::kMemoryBase, ScriptedHost::kMemoryBytes),
            source.memory(ScriptedHost::kMemoryBase, ScriptedHost::kMemoryBytes),
@@ -113,7 +103,7 @@ START_TEST(idle_card_moves) {
   Twins twins;
   twins.driver.run(4, twins.driver.identify(twins.driver.data_addr()));
   twins.migrate();
-  ck_assert(save(twins.source) == save(twins.target));
+  ck_assert(twins.source.save() == twins.target.save());
   Request request = twins.successor.identify(twins.successor.data_addr(0x1000));
   ck_assert_uint_eq(twins.successor.run(5, request), 0x00010005);
   ck_assert(memcmp(twins.target.memory(twins.successor.data_addr(), 512),
@@ -159,13 +149,13 @@ START_TEST(foreign_state_is_refused) {
   fewer.build(4);
   fewer.attach(0);
   rd_error error = {};
-  ck_assert_int_eq(load(fewer, save(source), &error), -EINVAL);
+  ck_assert_int_eq(load(fewer, source.save(), &error), -EINVAL);
   ck_assert_ptr_nonnull(strstr(error.text, "ports=8"));
   ScriptedHost smaller;
   smaller.build();
   smaller.attach(0, 4 << 20);
-  ck_assert_int_eq(load(smaller, save(source), &error), -EINVAL);
-  auto newer = save(source);
+  ck_assert_int_eq(load(smaller, source.save(), &error), -EINVAL);
+  auto newer = source.save();
   newer[4] = 99;
   ck_assert_int_eq(load(source, newer, &error), -EINVAL);
   ck_assert_ptr_nonnull(strstr(error.text, "99"));
@@ -179,7 +169,7 @@ START_TEST(damaged_state_never_breaks_the_card) {
   Driver &driver = twins.driver;
   for (uint16_t slot = 4; slot < 20; slot++)
     driver.issue(slot, driver.read_request(slot, 8, driver.data_addr(0x1000 * slot)));
-  auto bytes = save(twins.source);
+  auto bytes = twins.source.save();
   rd_error error = {};
   for (size_t len = 0; len < bytes.size(); len += 1 + random() % 97) {
     std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(len));

@@ -15,19 +15,9 @@ using namespace revodrive::test;
 
 namespace {
 
-std::vector<uint8_t> save(ScriptedHost &host) {
-  uint8_t *buf = nullptr;
-  size_t len = 0;
-  rd_error error = {};
-  ck_assert_int_eq(rd_card_save(host.card(), &buf, &len, &error), 0);
-  std::vector<uint8_t> bytes(buf, buf + len);
-  free(buf);
-  return bytes;
-}
-
 // Moves everything to `target`, as a migration does.
 void migrate(Rig &source, Rig &target) {
-  auto bytes = save(source.host);
+  auto bytes = source.host.save();
   target.host.disks = source.host.disks;
   memcpy(target.host.memory(ScriptedHost::kMemoryBase, ScriptedHost::kMemoryBytes),
          source.host.memory(ScriptedHost::kMemoryBase, ScriptedHost::kMemoryBytes),
@@ -37,7 +27,7 @@ void migrate(Rig &source, Rig &target) {
   rd_error error = {};
   ck_assert_msg(rd_card_load(target.host.card(), bytes.data(), bytes.size(), &error) == 0, "%s",
                 error.text);
-  ck_assert(save(target.host) == bytes);
+  ck_assert(target.host.save() == bytes);
   rd_card_resume(target.host.card());
 }
 
@@ -200,7 +190,7 @@ START_TEST(damaged_rules_never_break_the_card) {
   for (uint8_t tag = 0; tag < 8; tag++)
     source.driver.issue(7 + tag, source.ncq(tag & 1, tag, 64u * tag));
   source.wait();
-  auto bytes = save(source.host);
+  auto bytes = source.host.save();
   size_t rules = std::search(bytes.begin(), bytes.end(), "FLTS", "FLTS" + 4) - bytes.begin();
   size_t slots = std::search(bytes.begin(), bytes.end(), "FLTC", "FLTC" + 4) - bytes.begin();
   ck_assert_uint_lt(slots, bytes.size());

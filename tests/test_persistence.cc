@@ -212,12 +212,9 @@ START_TEST(absent_drive_moves_with_the_card) {
   from.write_mib(1);
   rd_card_detach(from.host.card(), 0);
   rd_card_detach(to.host.card(), 0);
-  uint8_t *bytes = nullptr;
-  size_t len = 0;
+  std::vector<uint8_t> bytes = from.host.save();
   rd_error error = {};
-  ck_assert_int_eq(rd_card_save(from.host.card(), &bytes, &len, &error), 0);
-  ck_assert_int_eq(rd_card_load(to.host.card(), bytes, len, &error), 0);
-  free(bytes);
+  ck_assert_int_eq(rd_card_load(to.host.card(), bytes.data(), bytes.size(), &error), 0);
   to.host.attach(0);
   to.host.advance(kSecond);
   ck_assert_uint_eq(to.host.counter("port0.power_cycles"), 2);

@@ -95,9 +95,7 @@ void Core::deliver(uint32_t raw_entry, int64_t at_ns, bool again) {
   }
   CommandHeader header(raw);
   slot.status_addr = header.status_addr;
-  if (entry.kind != TxEntry::kStp)
-    fail_delivery(slot, error_info::kNoDestination);
-  else if (slot.register_set >= kRegisterSets)
+  if (entry.kind != TxEntry::kStp || slot.register_set >= kRegisterSets)
     fail_delivery(slot, error_info::kNoDestination);
   else if (slot.phy == Slot::kNoPhy || !phys_[slot.phy]->up())
     fail_delivery(slot, error_info::kOpenTimeout);

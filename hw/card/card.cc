@@ -2,7 +2,6 @@
 #include "card/card.h"
 
 #include <algorithm>
-#include <algorithm>
 #include <cerrno>
 
 #include "revodrive/error.h"
