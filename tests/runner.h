@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
+#include <string>
 
 namespace revodrive::test {
 
@@ -36,6 +37,11 @@ inline uint64_t seed() {
   std::printf("REVODRIVE_SEED=%llu\n", static_cast<unsigned long long>(value));
   std::fflush(stdout);
   return value;
+}
+
+// ck_assert_str_eq() keeps pointers into temporaries beyond their life; this does not.
+inline void check_text(const std::string &got, const std::string &want) {
+  ck_assert_msg(got == want, "got \"%s\", not \"%s\"", got.c_str(), want.c_str());
 }
 
 }  // namespace revodrive::test

@@ -36,7 +36,7 @@ START_TEST(grammar_takes_what_it_documents) {
   FaultRule full = rule(
       "name=a.1,op=0x60|write|log10,lba=100-0xC8,tag=3,direction=in,every=3,probability=0.25,"
       "seed=7,count=2,stage=link,action=fail,error=icrc");
-  ck_assert_str_eq(full.name.c_str(), "a.1");
+  test::check_text(full.name, "a.1");
   ck_assert(full.ops[0x60] && full.ops[0x61] && full.ops[0x35] && !full.ops[0x25]);
   ck_assert(full.log10 && *full.lba_first == 100 && full.lba_last == 200 && *full.tag == 3);
   ck_assert(full.every == 3 && full.chance == FaultRule::kAlways / 4 && full.count == 2);

@@ -18,6 +18,8 @@ struct RevoRequest {
   void *bounce;
   QEMUIOVector bounce_qiov;
   BlockAcctCookie acct;
+  QEMUBH *ended; /* see transfer_ended() */
+  int ret;
 };
 
 /* The vector of the core is handed to QEMU as it is. */
@@ -52,17 +54,9 @@ void revo_backend_free(RevoBackend *backend) {
   assert(backend->inflight == 0 && QSIMPLEQ_EMPTY(&backend->held));
   while ((req = QSIMPLEQ_FIRST(&backend->unused))) {
     QSIMPLEQ_REMOVE_HEAD(&backend->unused, next);
+    qemu_bh_delete(req->ended);
     g_free(req);
   }
-}
-
-static RevoRequest *take_request(RevoBackend *backend) {
-  RevoRequest *req = QSIMPLEQ_FIRST(&backend->unused);
-
-  if (!req)
-    return g_new0(RevoRequest, 1);
-  QSIMPLEQ_REMOVE_HEAD(&backend->unused, next);
-  return req;
 }
 
 /* The request may be reused by the core from inside rd_card_block_done(), so it goes back first. */
@@ -107,10 +101,11 @@ static void failed(RevoRequest *req, int error) {
   finish(req, action == BLOCK_ERROR_ACTION_IGNORE ? 0 : -error);
 }
 
-static void transfer_ended(void *opaque, int ret) {
+static void conclude(void *opaque) {
   RevoRequest *req = opaque;
   RevoBackend *backend = req->backend;
   BlockAcctStats *stats = blk_get_stats(backend->blk);
+  int ret = req->ret;
 
   if (req->op == RD_BLOCK_DISCARD && ret == -ENOTSUP)
     ret = 0; /* a discard is advice */
@@ -125,6 +120,30 @@ static void transfer_ended(void *opaque, int ret) {
   else
     failed(req, -ret);
   aio_wait_kick();
+}
+
+/*
+ * This may be called inside the coroutine of a request. Nothing there may wait for another request
+ * (the core does, for one event or for a drain): whatever wakes that one is put off until this
+ * coroutine ends. So the core is told from a bottom half.
+ */
+static void transfer_ended(void *opaque, int ret) {
+  RevoRequest *req = opaque;
+
+  req->ret = ret;
+  qemu_bh_schedule(req->ended);
+}
+
+static RevoRequest *take_request(RevoBackend *backend) {
+  RevoRequest *req = QSIMPLEQ_FIRST(&backend->unused);
+
+  if (req) {
+    QSIMPLEQ_REMOVE_HEAD(&backend->unused, next);
+    return req;
+  }
+  req = g_new0(RevoRequest, 1);
+  req->ended = qemu_bh_new(conclude, req);
+  return req;
 }
 
 static enum BlockAcctType acct_type(const RevoRequest *req) {

@@ -58,6 +58,8 @@ struct RevoStore {
   Step step;
   uint8_t *buffer;
   QEMUIOVector qiov;
+  QEMUBH *ended; /* of the step, with ... */
+  int ret;       /* ... this result */
   bool quiesced; /* by the block layer: nothing new is started ... */
   bool forced;   /* ... unless somebody waits who cannot wait for its end */
 };
@@ -282,11 +284,12 @@ static void run_step(RevoStore *store) {
   }
 }
 
-static void step_ended(void *opaque, int ret) {
+/* Not called by the block layer itself, for the reason that block.c gives at transfer_ended(). */
+static void next_step(void *opaque) {
   RevoStore *store = opaque;
 
-  if (ret < 0) {
-    finish(store, ret);
+  if (store->ret < 0) {
+    finish(store, store->ret);
     return;
   }
   if (store->step == STEP_FORMAT_FLUSH) {
@@ -300,6 +303,13 @@ static void step_ended(void *opaque, int ret) {
   store->newest = 1 - store->newest;
   store->sequence++;
   finish(store, 0);
+}
+
+static void step_ended(void *opaque, int ret) {
+  RevoStore *store = opaque;
+
+  store->ret = ret;
+  qemu_bh_schedule(store->ended);
 }
 
 static void start_next(RevoStore *store) {
@@ -443,6 +453,7 @@ bool revo_store_open(RevoCard *card, Error **errp) {
   RevoStore *store = g_new0(RevoStore, 1);
   store->card = card;
   store->blk = blk;
+  store->ended = qemu_bh_new(next_step, store);
   store->copy_bytes = QEMU_ALIGN_DOWN(blk_getlength(blk) / COPIES, COPY_ALIGN);
   store->next_tokens = g_array_new(false, false, sizeof(uint64_t));
   card->store = store;
@@ -467,5 +478,6 @@ void revo_store_close(RevoCard *card) {
   g_clear_pointer(&store->next, g_byte_array_unref);
   g_clear_pointer(&store->found, g_byte_array_unref);
   g_array_unref(store->next_tokens);
+  qemu_bh_delete(store->ended);
   g_free(store);
 }

@@ -66,8 +66,8 @@
 #pragma weak object_class_by_name
 #pragma weak object_class_dynamic_cast_assert
 #pragma weak object_class_get_parent
-#pragma weak object_class_property_add_str
 #pragma weak object_class_property_add
+#pragma weak object_class_property_add_str
 #pragma weak object_class_property_find
 #pragma weak object_class_property_set_description
 #pragma weak object_dynamic_cast
@@ -116,6 +116,9 @@
 #pragma weak qdev_prop_uint8
 #pragma weak qdev_realize_and_unref
 #pragma weak qdev_simple_device_unplug_cb
+#pragma weak qemu_bh_delete
+#pragma weak qemu_bh_new_full
+#pragma weak qemu_bh_schedule
 #pragma weak qemu_clock_get_ns
 #pragma weak qemu_co_sleep_ns_wakeable
 #pragma weak qemu_co_sleep_wake

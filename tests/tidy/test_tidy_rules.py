@@ -58,6 +58,7 @@ BAD = [
     (tidy_cpp.banned_calls, {"include/revodrive/a.h": C + 'void f() { printf(""); }\n'},
      ("include/revodrive/a.h", 2)),
     (tidy_cpp.clang_format, {"a.cc": C + "int  x ;\n"}, ("a.cc", 2)),
+    (tidy_cpp.dangling_text, {"a.cc": C + 'ck_assert_str_eq(f(1).c_str(), "a");\n'}, ("a.cc", 2)),
     (tidy_dead.sources_in_meson, {"hw/sata/a.cc": C, "meson.build": "files('hw/sata/b.cc')\n"},
      ("hw/sata/a.cc", 1)),
     (tidy_dead.sources_in_meson, {"tests/test_a.cc": C, "tests/meson.build": "['b']\n"},

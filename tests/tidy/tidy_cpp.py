@@ -206,4 +206,15 @@ def clang_format(tree):
         seen.add(path)
 
 
-RULES = [layering, banned_calls, cpp_functions, clang_format]
+DANGLING = re.compile(r"ck_assert_p?str_\w+\(.*\)\.c_str\(\)")
+
+
+def dangling_text(tree):
+    """libcheck's macros keep the pointer while they compare: a temporary string is gone by then."""
+    for path, text in tree.of_kind("cpp"):
+        for number, line in enumerate(text.splitlines(), 1):
+            if DANGLING.search(line):
+                yield Finding(path, number, "the string is gone when it is compared: use check_text()")
+
+
+RULES = [dangling_text, layering, banned_calls, cpp_functions, clang_format]
