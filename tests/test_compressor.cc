@@ -13,6 +13,8 @@ using namespace revodrive;
 
 namespace {
 
+Journey journey;
+
 constexpr uint32_t kFloorPermille = 140;
 
 std::vector<uint8_t> random_bytes(size_t size) {
@@ -103,8 +105,8 @@ START_TEST(c037_write_amplification) {
     rd_iov piece{bytes.data(), bytes.size()};
     int64_t at_ns = 0;
     for (unsigned i = 0; i < kCommands; i++)
-      at_ns = flash.write(at_ns, uint64_t{i} * kSectors, kSectors, {&piece, 1});
-    at_ns = flash.flush(at_ns);
+      at_ns = flash.write(at_ns, uint64_t{i} * kSectors, kSectors, {&piece, 1}, journey);
+    at_ns = flash.flush(at_ns, journey);
     double amplification =
         static_cast<double>(flash.nand_bytes_written()) / (double{kCommands} * kSectors * 512);
     ck_assert_double_ge(amplification, zeros ? 0.14 : 1.0);
@@ -124,8 +126,8 @@ START_TEST(compressible_writes_are_faster) {
     rd_iov piece{bytes.data(), bytes.size()};
     int64_t at_ns = 0;
     for (unsigned i = 0; i < 512; i++)
-      at_ns = flash.write(at_ns, 256 * i, 256, {&piece, 1});
-    at_ns = flash.flush(at_ns);
+      at_ns = flash.write(at_ns, 256 * i, 256, {&piece, 1}, journey);
+    at_ns = flash.flush(at_ns, journey);
     ck_assert_int_lt(at_ns, before_ns);
     before_ns = at_ns;
   }

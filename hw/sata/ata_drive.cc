@@ -64,10 +64,11 @@ void Drive::execute(AtaCommand &command) {
   command.media_pending = 1;
 
   now_ns_ = command.issue_ns;
+  command.journey.start(command.issue_ns);
   Request request;
   request.task = TaskFile::parse(command.h2d);
   request.info = command_info(request.task.opcode);
-  request.ready_ns = flash_.command(wire_.command(command.issue_ns));
+  request.ready_ns = flash_.command(wire_.command(command.issue_ns), command.journey);
   if (command.fault.stop != FaultAction::kNone) {  // it rested, and goes on
     queue_.remove(command);
     command.fault.stop = FaultAction::kNone;

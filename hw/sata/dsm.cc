@@ -69,7 +69,7 @@ void Drive::data_set_management(AtaCommand &command, const Request &request) {
       faults_.written(range.lba, range.sectors);
     if (options_.trim_pattern)
       trim_map_.mark(range.lba, range.sectors);
-    at_ns = flash_.trim(at_ns, range.lba, range.sectors);
+    at_ns = flash_.trim(at_ns, range.lba, range.sectors, command.journey);
     if (range.lba != joined.end() && joined.sectors > 0)
       submit(command, RD_BLOCK_DISCARD, std::exchange(joined, {}));
     if (joined.sectors == 0)

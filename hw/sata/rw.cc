@@ -85,7 +85,7 @@ void Drive::transfer(AtaCommand &command, const Request &request, SectorRange ra
 void Drive::plan_read(AtaCommand &command, const Request &request, SectorRange range) {
   counters_[kReads]++;
   counters_[kReadSectors] += range.sectors;
-  Span ready = flash_.read(request.ready_ns, range.lba, range.sectors);
+  Span ready = flash_.read(request.ready_ns, range.lba, range.sectors, command.journey);
   int64_t sent_ns = wire_.send(*command.data, request.info.protocol, block_bytes(request), ready,
                                range.sectors * ata::kSectorBytes);
   succeed(command, request, sent_ns);
@@ -99,9 +99,9 @@ void Drive::plan_write(AtaCommand &command, const Request &request, SectorRange 
     faults_.written(range.lba, range.sectors);
   int64_t at_ns = wire_.receive(*command.data, request.info.protocol, block_bytes(request),
                                 request.ready_ns, range.sectors * ata::kSectorBytes);
-  at_ns = flash_.write(at_ns, range.lba, range.sectors, iov);
+  at_ns = flash_.write(at_ns, range.lba, range.sectors, iov, command.journey);
   if (stable)
-    at_ns = flash_.flush(at_ns);
+    at_ns = flash_.flush(at_ns, command.journey);
   succeed(command, request, at_ns);
 }
 
@@ -117,7 +117,8 @@ void Drive::verify(AtaCommand &command, const Request &request) {
   command.step = AtaCommand::Step::kVerify;
   command.step_lba = range.lba;
   command.step_end = range.end();
-  succeed(command, request, flash_.read(request.ready_ns, range.lba, range.sectors).end_ns);
+  succeed(command, request,
+          flash_.read(request.ready_ns, range.lba, range.sectors, command.journey).end_ns);
 }
 
 void Drive::flush(AtaCommand &command, const Request &request) {
@@ -129,7 +130,7 @@ void Drive::flush(AtaCommand &command, const Request &request) {
 // Ends `command` when all that was written is on stable storage.
 void Drive::submit_flush(AtaCommand &command, const Request &request) {
   submit(command, RD_BLOCK_FLUSH, {});
-  succeed(command, request, flash_.flush(request.ready_ns));
+  succeed(command, request, flash_.flush(request.ready_ns, command.journey));
 }
 
 }  // namespace revodrive

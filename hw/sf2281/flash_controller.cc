@@ -29,8 +29,11 @@ int64_t FlashController::page_transfer_ns() const {
   return static_cast<int64_t>((bytes * 1000 + profile_.bus_mb_s - 1) / profile_.bus_mb_s);
 }
 
-int64_t FlashController::command(int64_t at_ns) {
-  return timing_ ? core_.reserve(at_ns, profile_.command_ns).end_ns : at_ns;
+int64_t FlashController::command(int64_t at_ns, Journey &journey) {
+  if (timing_)
+    at_ns = core_.reserve(at_ns, profile_.command_ns).end_ns;
+  journey.reach(Stage::kController, at_ns);
+  return at_ns;
 }
 
 // Pages go round the channels first, then round the dies of each channel.
@@ -40,7 +43,7 @@ int64_t FlashController::read_page(int64_t at_ns, uint64_t page) {
   return channels_[die % channels_.size()].reserve(sensed_ns, page_transfer_ns()).end_ns;
 }
 
-Span FlashController::read(int64_t at_ns, uint64_t lba, uint32_t sectors) {
+Span FlashController::read(int64_t at_ns, uint64_t lba, uint32_t sectors, Journey &journey) {
   if (!timing_ || sectors == 0)
     return {at_ns, at_ns};
   uint64_t first = lba * RD_SECTOR_BYTES / profile_.page_bytes;
@@ -49,6 +52,7 @@ Span FlashController::read(int64_t at_ns, uint64_t lba, uint32_t sectors) {
   ready.start_ns = ready.end_ns = read_page(at_ns, first);
   for (uint64_t page = first + 1; page <= last; page++)
     ready.end_ns = std::max(ready.end_ns, read_page(at_ns, page));
+  journey.reach(Stage::kDie, ready.start_ns);
   return ready;
 }
 
@@ -71,32 +75,38 @@ int64_t FlashController::program_page(int64_t at_ns) {
 }
 
 int64_t FlashController::write(int64_t at_ns, uint64_t, uint32_t sectors,
-                               std::span<const rd_iov> data) {
+                               std::span<const rd_iov> data, Journey &journey) {
   uint64_t stored = compressor_->stored_bytes(data, uint64_t{sectors} * RD_SECTOR_BYTES);
   uint64_t bytes = stored + open_bytes_;
   int64_t accepted_ns = at_ns;
   for (; bytes >= profile_.page_bytes; bytes -= profile_.page_bytes)
     accepted_ns = std::max(accepted_ns, program_page(at_ns));
   open_bytes_ = static_cast<uint32_t>(bytes);
+  journey.reach(Stage::kBuffer, accepted_ns);
   return accepted_ns;
 }
 
-int64_t FlashController::flush(int64_t at_ns) {
+int64_t FlashController::flush(int64_t at_ns, Journey &journey) {
   if (open_bytes_ > 0)
     program_page(at_ns);
   open_bytes_ = 0;
-  return std::max(at_ns, last_program_ns_);
+  int64_t end_ns = std::max(at_ns, last_program_ns_);
+  journey.reach(Stage::kDie, end_ns);
+  return end_ns;
 }
 
-int64_t FlashController::trim(int64_t at_ns, uint64_t, uint64_t) {
-  return timing_ ? core_.reserve(at_ns, profile_.trim_range_ns).end_ns : at_ns;
+int64_t FlashController::trim(int64_t at_ns, uint64_t, uint64_t, Journey &journey) {
+  if (timing_)
+    at_ns = core_.reserve(at_ns, profile_.trim_range_ns).end_ns;
+  journey.reach(Stage::kController, at_ns);
+  return at_ns;
 }
 
 // Each die erases its blocks one after the other, one of each plane at a time; the bus is idle.
-int64_t FlashController::erase_all(int64_t at_ns, uint64_t sectors) {
+int64_t FlashController::erase_all(int64_t at_ns, uint64_t sectors, Journey &journey) {
   // What IDENTIFY words 89 and 90 promise.
   constexpr int64_t kMostNs = 120 * int64_t{1'000'000'000};
-  int64_t start_ns = flush(at_ns);
+  int64_t start_ns = flush(at_ns, journey);
   power_cycle();
   if (!timing_)
     return at_ns;
@@ -108,6 +118,7 @@ int64_t FlashController::erase_all(int64_t at_ns, uint64_t sectors) {
   int64_t end_ns = start_ns + std::min(erase_ns, kMostNs);
   for (Timeline &die : dies_)
     die.reserve(start_ns, end_ns - start_ns);
+  journey.reach(Stage::kDie, end_ns);
   return end_ns;
 }
 

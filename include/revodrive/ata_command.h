@@ -29,6 +29,7 @@
 #include <span>
 
 #include "revodrive/faults.h"
+#include "revodrive/journey.h"
 #include "revodrive/media.h"
 #include "revodrive/stream.h"
 #include "revodrive/timeline.h"
@@ -75,6 +76,7 @@ struct AtaCommand final : MediaTransfer {
   bool failed = false;      // d2h has ERR or DF
   bool data_short = false;  // the window was smaller than the command needs, or its DMA failed
   int64_t finish_ns = 0;    // when the final FIS has reached the initiator
+  Journey journey;          // started by execute()
 
   // The target's own: cleared by execute().
   AtaTarget *target = nullptr;

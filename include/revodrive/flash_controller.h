@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "revodrive/host.h"
+#include "revodrive/journey.h"
 #include "revodrive/profile.h"
 #include "revodrive/stream.h"
 #include "revodrive/timeline.h"
@@ -27,21 +28,22 @@ class FlashController {
   FlashController(const FlashProfile &profile, bool timing);
   ~FlashController();
 
-  // All times in ns of virtual time; lba and sectors in 512-byte sectors, inside the drive.
-  // Decodes a command that arrived at `at_ns`: every command passes here once, and what follows
-  // below starts at the answer or later.
-  int64_t command(int64_t at_ns);
+  // All times in ns of virtual time; each call moves the command's journey to the time it answers.
+  // lba and sectors in 512-byte sectors, inside the drive. Decodes a command that arrived at
+  // `at_ns`: every command passes here once, and what follows below starts at the answer or later.
+  int64_t command(int64_t at_ns, Journey &journey);
   // When the first and the last byte of the read data are ready to leave the drive.
-  Span read(int64_t at_ns, uint64_t lba, uint32_t sectors);
+  Span read(int64_t at_ns, uint64_t lba, uint32_t sectors, Journey &journey);
   // The data is in the drive at `at_ns`: when it is accepted. `data` is what is written (it decides
   // the stored size).
-  int64_t write(int64_t at_ns, uint64_t lba, uint32_t sectors, std::span<const rd_iov> data);
+  int64_t write(int64_t at_ns, uint64_t lba, uint32_t sectors, std::span<const rd_iov> data,
+                Journey &journey);
   // When everything accepted so far is in flash.
-  int64_t flush(int64_t at_ns);
+  int64_t flush(int64_t at_ns, Journey &journey);
   // One range of a DATA SET MANAGEMENT.
-  int64_t trim(int64_t at_ns, uint64_t lba, uint64_t sectors);
+  int64_t trim(int64_t at_ns, uint64_t lba, uint64_t sectors, Journey &journey);
   // Erases every block of a drive of `sectors`, which is fresh then. Returns when the last one is.
-  int64_t erase_all(int64_t at_ns, uint64_t sectors);
+  int64_t erase_all(int64_t at_ns, uint64_t sectors, Journey &journey);
 
   // What was programmed into the flash since the controller was created: whole pages, of data as it
   // is stored.
