@@ -58,10 +58,10 @@ END_TEST
 START_TEST(unknown_profile_lists_the_known) {
   rd_error error = {};
   Profile profile;
-  ck_assert(!Profile::load("revodrive4", &profile, &error));
+  ck_assert(!Profile::load("revodrive4", nullptr, &profile, &error));
   ck_assert_ptr_nonnull(strstr(error.text, "revodrive4"));
   ck_assert_ptr_nonnull(strstr(error.text, "revodrive3-x2-480"));
-  ck_assert(Profile::load(nullptr, &profile, &error));
+  ck_assert(Profile::load(nullptr, nullptr, &profile, &error));
   ck_assert_uint_eq(profile.pcie.lanes, 4);
 }
 END_TEST

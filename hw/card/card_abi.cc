@@ -23,7 +23,7 @@ struct rd_card {
 rd_card *rd_card_create(const rd_card_config *config, const rd_host_ops *ops, void *host,
                         rd_error *error) try {
   Profile profile;
-  if (!Profile::load(config->profile, &profile, error))
+  if (!Profile::load(config->profile, config->profile_set, &profile, error))
     return nullptr;
   if (config->ports < 1 || config->ports > RD_MAX_PORTS) {
     set_error(error, "ports=%u: must be 1 to %d", config->ports, RD_MAX_PORTS);

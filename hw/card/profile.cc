@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "revodrive/profile.h"
 
-#include <glib.h>
-
+#include <charconv>
 #include <cstring>
-#include <memory>
-#include <span>
 
-#include "card/builtin_profiles.h"
+#include "card/profile_file.h"
 #include "revodrive/error.h"
 
 namespace revodrive {
@@ -20,56 +17,55 @@ struct NumberKey {
   uint32_t min, max;
 };
 
+// These may be missing: the value stays as it is.
+struct OptionalKey {
+  const char *section, *key;
+  uint64_t *value;
+  uint64_t min, max;
+};
+
 struct TextKey {
   const char *section, *key;
   std::string *value;
 };
 
-struct FreeKeyFile {
-  void operator()(GKeyFile *file) const { g_key_file_free(file); }
-};
-using KeyFile = std::unique_ptr<GKeyFile, FreeKeyFile>;
-
-bool read_number(GKeyFile *file, const char *name, const NumberKey &key, rd_error *error) {
-  g_autoptr(GError) problem = nullptr;
-  guint64 value = g_key_file_get_uint64(file, key.section, key.key, &problem);
-  if (!problem && value >= key.min && value <= key.max) {
-    *key.value = static_cast<uint32_t>(value);
+bool parse_number(const ProfileFile &file, const char *section, const char *key, uint64_t min,
+                  uint64_t max, uint64_t *value, rd_error *error) {
+  std::string text = file.text(section, key);
+  const char *end = text.data() + text.size();
+  auto [stopped, problem] = std::from_chars(text.data(), end, *value);
+  if (problem == std::errc() && stopped == end && *value >= min && *value <= max)
     return true;
-  }
-  g_autofree char *text = g_key_file_get_value(file, key.section, key.key, nullptr);
-  set_error(error, "profile %s: [%s] %s=%s: must be a number from %u to %u", name, key.section,
-            key.key, text ? text : "(missing)", key.min, key.max);
+  set_error(error, "profile %s: [%s] %s=%s: must be a number from %llu to %llu",
+            file.name().c_str(), section, key, text.empty() ? "(missing)" : text.c_str(),
+            static_cast<unsigned long long>(min), static_cast<unsigned long long>(max));
   return false;
 }
 
-bool read_text(GKeyFile *file, const char *name, const TextKey &key, rd_error *error) {
-  g_autofree char *text = g_key_file_get_string(file, key.section, key.key, nullptr);
-  if (!text) {
-    set_error(error, "profile %s: [%s] %s is missing", name, key.section, key.key);
+bool read(const ProfileFile &file, const NumberKey &key, rd_error *error) {
+  uint64_t value = 0;
+  if (!parse_number(file, key.section, key.key, key.min, key.max, &value, error))
     return false;
-  }
-  *key.value = text;
+  *key.value = static_cast<uint32_t>(value);
   return true;
 }
 
-// Whether every key of the file is one of ours: a misspelt key must not be ignored.
-template <typename Known>
-bool check_keys(GKeyFile *file, const char *name, Known known, rd_error *error) {
-  g_auto(GStrv) sections = g_key_file_get_groups(file, nullptr);
-  for (char **section = sections; *section; section++) {
-    g_auto(GStrv) keys = g_key_file_get_keys(file, *section, nullptr, nullptr);
-    for (char **key = keys; key && *key; key++) {
-      if (known(*section, *key))
-        continue;
-      set_error(error, "profile %s: unknown key '%s' in section [%s]", name, *key, *section);
-      return false;
-    }
-  }
-  return true;
+bool read(const ProfileFile &file, const OptionalKey &key, rd_error *error) {
+  return !file.has(key.section, key.key) ||
+         parse_number(file, key.section, key.key, key.min, key.max, key.value, error);
 }
 
-bool parse(const BuiltinProfile &source, Profile *out, rd_error *error) {
+bool read(const ProfileFile &file, const TextKey &key, rd_error *error) {
+  *key.value = file.text(key.section, key.key);
+  if (!key.value->empty())
+    return true;
+  set_error(error, "profile %s: [%s] %s is missing", file.name().c_str(), key.section, key.key);
+  return false;
+}
+
+}  // namespace
+
+bool Profile::load(const char *source, const char *overrides, Profile *out, rd_error *error) {
   const NumberKey numbers[] = {
       {"pcie", "lanes", &out->pcie.lanes, 1, 16},
       {"pcie", "lane_mb_s", &out->pcie.lane_mb_s, 1, 16000},
@@ -100,49 +96,33 @@ bool parse(const BuiltinProfile &source, Profile *out, rd_error *error) {
       {"identity", "model", &out->identity.model},
       {"identity", "firmware", &out->identity.firmware},
   };
-  KeyFile file(g_key_file_new());
-  g_autoptr(GError) problem = nullptr;
-  if (!g_key_file_load_from_data(file.get(), source.text, static_cast<gsize>(-1), G_KEY_FILE_NONE,
-                                 &problem)) {
-    set_error(error, "profile %s: %s", source.name, problem->message);
-    return false;
-  }
-  auto known = [&](const char *section, const char *key) {
-    auto same = [&](const auto &entry) {
-      return std::strcmp(entry.section, section) == 0 && std::strcmp(entry.key, key) == 0;
-    };
-    for (const NumberKey &entry : numbers)
-      if (same(entry))
-        return true;
-    for (const TextKey &entry : texts)
-      if (same(entry))
-        return true;
-    return false;
+  const OptionalKey options[] = {
+      {"card", "members", &out->card.members, 1, 8},
+      {"card", "member_bytes", &out->card.member_bytes, 1048576, 1125899906842624},
+      {"host", "submit_ns", &out->host.submit_ns, 0, 1000000000},
+      {"host", "complete_ns", &out->host.complete_ns, 0, 1000000000},
   };
-  if (!check_keys(file.get(), source.name, known, error))
+  auto each = [&](auto &&visit) {
+    bool good = true;
+    for (const NumberKey &key : numbers)
+      good = good && visit(key);
+    for (const OptionalKey &key : options)
+      good = good && visit(key);
+    for (const TextKey &key : texts)
+      good = good && visit(key);
+    return good;
+  };
+  ProfileFile file([&](const char *section, const char *key) {
+    return !each([&](const auto &entry) {
+      return std::strcmp(entry.section, section) != 0 || std::strcmp(entry.key, key) != 0;
+    });
+  });
+  if (!file.load(source, error) || !file.set(overrides, error))
     return false;
-  for (const NumberKey &key : numbers)
-    if (!read_number(file.get(), source.name, key, error))
-      return false;
-  for (const TextKey &key : texts)
-    if (!read_text(file.get(), source.name, key, error))
-      return false;
-  out->name = source.name;
+  if (!each([&](const auto &key) { return read(file, key, error); }))
+    return false;
+  out->name = file.name();
   return true;
-}
-
-}  // namespace
-
-bool Profile::load(const char *name, Profile *out, rd_error *error) {
-  std::string names;
-  for (const BuiltinProfile &source : std::span(kBuiltinProfiles, kBuiltinProfileCount)) {
-    if (!name || std::strcmp(name, source.name) == 0)
-      return parse(source, out, error);
-    names += names.empty() ? "" : ", ";
-    names += source.name;
-  }
-  set_error(error, "profile '%s' is unknown; there are: %s", name, names.c_str());
-  return false;
 }
 
 }  // namespace revodrive

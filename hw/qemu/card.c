@@ -83,6 +83,7 @@ static bool create_core(RevoCard *card, Error **errp) {
   struct rd_error error = {""};
   struct rd_card_config config = {
       .profile = card->profile,
+      .profile_set = card->profile_set,
       .ports = revo_model(card)->ports,
       .timing = card->timing,
   };
@@ -170,6 +171,7 @@ static void member_unplug(HotplugHandler *handler, DeviceState *dev, Error **err
 /* The ids are set from the model in card_init(), hence without default. */
 REVO_PROPERTIES hba_properties[] = {
     DEFINE_PROP_STRING("profile", RevoCard, profile),
+    DEFINE_PROP_STRING("profile-set", RevoCard, profile_set),
     DEFINE_PROP_BOOL("timing", RevoCard, timing, true),
     DEFINE_PROP_STRING("serial", RevoCard, serial),
     DEFINE_PROP_DRIVE("state", RevoCard, state_blk),
@@ -184,7 +186,8 @@ REVO_PROPERTIES hba_properties[] = {
 };
 
 static const RevoHelp hba_help[] = {
-    {"profile", "name of a built-in profile: the numbers of the timing model"},
+    {"profile", "numbers of the timing model: name of a built-in profile, or a file"},
+    {"profile-set", "single numbers over the profile's: section.key=value;..."},
     {"timing", "off: behave the same, but complete as soon as the block node does"},
     {"serial",
      "text that the SSDs' default serial numbers and names are made from (default: the "

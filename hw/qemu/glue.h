@@ -102,7 +102,7 @@ struct RevoCard {
   RevoStore *store; /* state_store.c; NULL without state= */
 
   /* properties */
-  char *profile, *serial;
+  char *profile, *profile_set, *serial;
   BlockBackend *state_blk;
   bool timing, trace;
   /* storage.c: of the members it creates, as are conf and drives */

@@ -115,10 +115,11 @@ struct rd_host_ops {
 
 /* A card to be built. */
 struct rd_card_config {
-  const char *profile;    /* name of a built-in profile, or NULL for the first one */
-  unsigned ports;         /* phys that may carry a member, 1..RD_MAX_PORTS */
-  bool timing;            /* false: behave the same, complete as soon as the backend does */
-  const void *persistent; /* what persist() was given last, in an earlier life; NULL: nothing */
+  const char *profile;     /* name of a built-in profile or a file, NULL for the first one */
+  const char *profile_set; /* "section.key=value;…" on top of it, or NULL */
+  unsigned ports;          /* phys that may carry a member, 1..RD_MAX_PORTS */
+  bool timing;             /* false: behave the same, complete as soon as the backend does */
+  const void *persistent;  /* what persist() was given last, in an earlier life; NULL: nothing */
   size_t persistent_len;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // The numbers that make one product differ from another. They come from an INI file
-// (hw/profiles/*.ini, built into the library), where each carries its source; loading one that has
-// an unknown key, lacks a key or holds a value out of range fails with a message that names it.
+// (hw/profiles/*.ini, built into the library, or the user's), where each carries its source; a file
+// may state only its differences from another, "[profile] base=NAME". Loading one that has an
+// unknown key, lacks a key or holds a value out of range fails with a message that names it.
 // Each part of the card gets its own section of this structure and sees nothing else.
 #ifndef REVODRIVE_PROFILE_H
 #define REVODRIVE_PROFILE_H
@@ -60,16 +61,34 @@ struct IdentityProfile {
   std::string firmware;  // up to 8
 };
 
+// [card] What the product is sold as; QEMU's devices take both from their images instead. May be
+// left out.
+struct CardProfile {
+  uint64_t members = 4;
+  uint64_t member_bytes = 120034123776;
+};
+
+// [host] What the reviewer's driver and processor add to each command, for revosim. May be left
+// out.
+struct HostProfile {
+  uint64_t submit_ns = 0;    // processor time per command before the doorbell
+  uint64_t complete_ns = 0;  // from the interrupt to the program that waited
+};
+
 struct Profile {
   std::string name;
+  CardProfile card;
+  HostProfile host;
   PcieProfile pcie;
   BridgeProfile bridge;
   SataProfile sata;
   FlashProfile flash;
   IdentityProfile identity;
 
-  // `name` NULL: the first built-in profile. False: *error is set, *out is unspecified.
-  static bool load(const char *name, Profile *out, rd_error *error);
+  // `source`: NULL for the first built-in profile, the name of one, or a file (with a '/', or
+  // ending in ".ini"). `overrides`: NULL or "section.key=value;…". False: *error is set, *out is
+  // unspecified.
+  static bool load(const char *source, const char *overrides, Profile *out, rd_error *error);
 };
 
 }  // namespace revodrive

@@ -115,7 +115,7 @@ LAYER_FILES = {"hw/bridge/bridge.h": "", "hw/bridge/phy.h": "", "hw/card/card.h"
     ("hw/bridge/a.cc", '"sf2281/ftl.h"', False),
     ("hw/card/a.cc", '"bridge/bridge.h"', True),
     ("hw/card/a.cc", '"bridge/phy.h"', False),
-    ("hw/card/profile.cc", "<glib.h>", True),
+    ("hw/card/profile_file.h", "<glib.h>", True),
     ("hw/sata/a.cc", "<glib.h>", False),
     ("hw/sata/a.cc", "<chrono>", False),
     ("hw/sata/a.cc", "<vector>", True),

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The text of a profile before it becomes numbers: a built-in profile or a file, laid over the one
+// that its "[profile] base=NAME" names, with single values laid over both. Every layer is checked
+// by itself for keys that nobody knows, so that a misspelt one is reported where it stands.
+#ifndef REVODRIVE_CARD_PROFILE_FILE_H
+#define REVODRIVE_CARD_PROFILE_FILE_H
+
+#include <glib.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "revodrive/host.h"
+
+namespace revodrive {
+
+class ProfileFile {
+ public:
+  using Known = std::function<bool(const char *section, const char *key)>;
+
+  explicit ProfileFile(Known known) : file_(g_key_file_new()), known_(std::move(known)) {}
+
+  // `source`: NULL for the first built-in profile, the name of one, or (with a '/' or ending in
+  // ".ini") a file. False: *error names the layer and what is wrong with it.
+  bool load(const char *source, rd_error *error);
+  // "section.key=value", several separated by ';'. NULL: nothing.
+  bool set(const char *overrides, rd_error *error);
+
+  // What the numbers belong to, for messages and to tell saved states apart: the built-in profile's
+  // name, with a mark of the contents when they are not just that.
+  std::string name() const;
+  bool has(const char *section, const char *key) const;
+  // Empty: missing.
+  std::string text(const char *section, const char *key) const;
+
+ private:
+  struct Free {
+    void operator()(GKeyFile *file) const { g_key_file_free(file); }
+  };
+  bool load_layer(const char *source, int depth, rd_error *error);
+  bool overlay(GKeyFile *layer, const char *label, rd_error *error);
+
+  std::unique_ptr<GKeyFile, Free> file_;
+  Known known_;
+  std::string name_;
+  bool plain_ = true;  // nothing but a built-in profile
+};
+
+}  // namespace revodrive
+#endif
