@@ -118,10 +118,13 @@ class FakeInitiator final : public AtaInitiator {
   void start(FakeCommand &command, const Fis &h2d) {
     command.ata.h2d = h2d;
     command.ata.issue_ns = now_ns;
+    command.ata.journey.start(now_ns);
     executing_ = &command;
     target_.execute(command.ata);
     executing_ = nullptr;
     broken_rule |= command.done() || command.ata.finish_ns < now_ns;
+    broken_rule |=
+        command.ata.finish_ns != RD_NEVER && command.ata.journey.at_ns() != command.ata.finish_ns;
   }
 
   // Lets time pass until the next command's has come. False: nothing can end without the backend.

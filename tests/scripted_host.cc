@@ -73,6 +73,10 @@ const rd_host_ops ScriptedHost::kOps = {
             rd_card_block_done(h.card_, token, h.persist_error);
         },
     .log = [](void *host, rd_log_level, const char *text) { self(host).messages.push_back(text); },
+    .command_done = [](void *host,
+                       const rd_command_record *record) { self(host).on_command(*record); },
+    .span = [](void *host, const char *track, const char *label, int64_t start_ns,
+               int64_t end_ns) { self(host).on_span(track, label, start_ns, end_ns); },
 };
 
 ScriptedHost::ScriptedHost() : memory_(kMemoryBytes) {

@@ -89,6 +89,10 @@ class ScriptedHost {
   bool bus_master = true;
   bool mappable = true;  // false: dma_map() gives nothing
   unsigned mapped = 0;   // maps without unmap
+  // Called for each completed command, and for each booking of a resource.
+  std::function<void(const rd_command_record &)> on_command = [](const rd_command_record &) {};
+  std::function<void(const char *track, const char *label, int64_t start_ns, int64_t end_ns)>
+      on_span = [](const char *, const char *, int64_t, int64_t) {};
   // Called for each DMA with its address before it happens.
   std::function<void(uint64_t addr, size_t len)> on_dma = [](uint64_t, size_t) {};
   std::vector<std::string> messages;

@@ -163,10 +163,11 @@ START_TEST(wire_waits_for_the_host) {
   Timeline host;
   host.reserve(0, 5'000'000);
   FakeWindow window(128 * 1024, &host);
-  int64_t done_ns = wire.send(window, Protocol::kDmaIn, 512, {0, 0}, 128 * 1024);
+  Journey journey;
+  int64_t done_ns = wire.send(window, Protocol::kDmaIn, 512, {0, 0}, 128 * 1024, journey);
   ck_assert_int_gt(done_ns, 5'000'000);
-  int64_t fis_ns = wire.command(10'000'000) - 10'000'000;
-  ck_assert_int_eq(wire.command(50'000), 50'000 + fis_ns);
+  int64_t fis_ns = wire.command(10'000'000, journey) - 10'000'000;
+  ck_assert_int_eq(wire.command(50'000, journey), 50'000 + fis_ns);
 }
 END_TEST
 

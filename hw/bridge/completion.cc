@@ -120,13 +120,14 @@ void Core::post(Slot &slot) {
   host.dma_write_u32(reg64(kRxLo), rx_prod_);
   posted_++;
   counters_.completions++;
+  keep_record(slot);
 }
 
 void Core::signal_completion() {
   uint32_t coalescing = reg(kIntCoal);
   coalesced_++;
   if (done_)
-    return;
+    return report();  // the guest is looking already
   bool immediate =
       !parts_.timing || !(coalescing & kCoalEnable) || coalesced_ >= (coalescing & kCoalCountMask);
   if (immediate)
@@ -138,6 +139,7 @@ void Core::signal_completion() {
 void Core::raise_done() {
   coalesce_event_.cancel();
   coalesced_ = 0;
+  report();
   if (done_)
     return;
   done_ = true;

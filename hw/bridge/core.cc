@@ -15,6 +15,7 @@ Core::Core(const BridgeParts &parts, unsigned number, InterruptSink &sink, size_
           parts.queue, [](void *core) { static_cast<Core *>(core)->raise_done(); }, this) {
   for (auto &phy : phys_)
     phy = std::make_unique<Phy>(*this, parts_.queue, parts_.sata, parts_.timing);
+  engine_.watch(parts_.host.observer(), "bridge " + std::to_string(number));
 }
 
 uint32_t Core::int_stat() const {
@@ -211,6 +212,7 @@ void Core::write_int_stat(uint32_t value) {
   if (all_seen) {
     coalesce_event_.cancel();
     coalesced_ = 0;
+    report();
     if (value & kIntDone)
       done_ = false;
   }
@@ -247,6 +249,7 @@ void Core::reset_rings() {
   cancel_if([](const Slot &) { return true; });
   coalesce_event_.cancel();
   coalesced_ = 0;
+  records_.clear();
   doorbell_pending_ = false;
   done_ = false;
   tx_cons_ = 0;

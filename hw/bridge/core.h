@@ -3,7 +3,8 @@
 // One of the bridge's two cores: four phys, a delivery ring that the guest fills, a completion ring
 // that the core fills, and the registers around them. A command goes delivery entry -> slot ->
 // drive -> completion entry; core.cc decodes registers, delivery.cc starts commands, completion.cc
-// ends them and raises interrupts, core_state.cc saves and loads.
+// ends them and raises interrupts, record.cc accounts for their time, core_state.cc saves and
+// loads.
 #ifndef REVODRIVE_BRIDGE_CORE_H
 #define REVODRIVE_BRIDGE_CORE_H
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "bridge/phy.h"
+#include "bridge/record.h"
 #include "bridge/slot.h"
 #include "revodrive/event_queue.h"
 #include "revodrive/host_port.h"
@@ -142,6 +144,11 @@ class Core final : public PhyOwner, public AtaInitiator {
   template <typename Match>
   void cancel_if(Match match);
 
+  // record.cc
+  void begin_journey(Slot &slot, bool again);
+  void keep_record(Slot &slot);
+  void report();
+
   // core_state.cc
   void save_slot(const Slot &slot, StreamWriter &out) const;
   void load_slot(StreamReader &in);
@@ -168,6 +175,9 @@ class Core final : public PhyOwner, public AtaInitiator {
   bool done_ = false;                 // INT_STAT bit 0
   uint32_t coalesced_ = 0;            // completions since DONE was last raised
   Event coalesce_event_;
+  // Commands that were posted, and of which the guest has not been told yet: no more than can
+  // wait for one interrupt.
+  std::vector<CommandRecord> records_;
   CoreCounters counters_;
 };
 

@@ -34,6 +34,7 @@ void Core::save_slot(const Slot &slot, StreamWriter &out) const {
   out.put(slot.command.failed);
   out.put(slot.command.data_short);
   slot.command.fault.save(out);
+  slot.command.journey.save(out);
   out.put(slot.event.at_ns());
   bool resting = state == Slot::State::kResting;
   bool with_target = (state == Slot::State::kRunning || resting) && slot.target;
@@ -62,6 +63,7 @@ void Core::load_slot(StreamReader &in) {
   in.get(slot.command.failed);
   in.get(slot.command.data_short);
   slot.command.fault.load(in);
+  slot.command.journey.load(in);
   auto event_ns = in.get<int64_t>();
   bool with_target = in.get<bool>();
   bool known_phy = slot.phy < kPhysPerCore;
@@ -122,6 +124,9 @@ void Core::save(StreamWriter &out) const {
   out.put(static_cast<uint16_t>(held_.size()));
   for (uint16_t index : held_)
     out.put(index);
+  out.put(static_cast<uint32_t>(records_.size()));
+  for (const CommandRecord &record : records_)
+    record.save(out);
 }
 
 void Core::load(StreamReader &in) {
@@ -159,6 +164,9 @@ void Core::load(StreamReader &in) {
       return in.fail();
     held_.push_back(index);
   }
+  auto records = in.get<uint32_t>();
+  for (uint32_t i = 0; i < records && in.ok(); i++)
+    records_.emplace_back().load(in);
   if (in.ok() && at_ns != RD_NEVER)
     coalesce_event_.restore(at_ns, order);
 }

@@ -86,6 +86,8 @@ void Core::deliver(uint32_t raw_entry, int64_t at_ns, bool again) {
   slot.status_addr = 0;
   slot.error_info = 0;
   slot.due_ns = at_ns;
+  begin_journey(slot, again);
+  slot.command.journey.reach(Stage::kPcie, at_ns);
 
   CommandHeader::Raw raw;
   if (!parts_.host.dma_read(reg64(kCmdListLo) + CommandHeader::kBytes * uint64_t{entry.slot},
@@ -111,6 +113,7 @@ void Core::issue(Slot &slot, const CommandHeader &header, int64_t at_ns) {
   int64_t header_ns = parts_.link.from_host(at_ns, CommandHeader::kBytes).end_ns;
   int64_t table_ns =
       parts_.link.from_host(header_ns, kTableBytes + slot.window.list_bytes()).end_ns;
+  slot.command.journey.reach(Stage::kPcie, table_ns);
   FaultSet *faults = phys_[slot.phy]->target()->faults();
   if (faults && rests_at_fetch(slot, *faults))
     return;
@@ -121,7 +124,8 @@ void Core::issue(Slot &slot, const CommandHeader &header, int64_t at_ns) {
 void Core::execute(Slot &slot, int64_t at_ns) {
   AtaCommand &command = slot.command;
   command.issue_ns =
-      parts_.timing ? engine_.reserve(at_ns, parts_.bridge.command_ns).end_ns : at_ns;
+      parts_.timing ? engine_.reserve(at_ns, parts_.bridge.command_ns, "command").end_ns : at_ns;
+  command.journey.reach(Stage::kBridge, command.issue_ns);
   slot.target = phys_[slot.phy]->target();
   slot.target->execute(command);
   slot.due_ns = command.finish_ns;
@@ -155,7 +159,9 @@ void Core::plan_completion(Slot &slot) {
     constexpr uint32_t kPostedBytes = kFisBytes + 2 * sizeof(uint32_t);  // FIS, entry, mirror
     slot.due_ns = std::max(slot.due_ns, now_ns());
     slot.due_ns = parts_.link.to_host(slot.due_ns, kPostedBytes).end_ns;
+    slot.command.journey.reach(Stage::kPcie, slot.due_ns);
     slot.due_ns += parts_.bridge.completion_ns;
+    slot.command.journey.reach(Stage::kBridge, slot.due_ns);
   }
   slot.event.arm(slot.due_ns);
 }

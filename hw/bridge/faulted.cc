@@ -70,9 +70,12 @@ void Core::go_on(Slot &slot) {
   if (command.fault.stage == FaultStage::kCompletion) {
     command.fault.stop = FaultAction::kNone;
     command.finish_ns = now_ns();
+    command.journey.reach(Stage::kFault, command.finish_ns);
     return slot.target ? finish(slot) : retire(slot);
   }
   slot.due_ns = now_ns();
+  command.journey.cut(slot.due_ns);
+  command.journey.reach(Stage::kFault, slot.due_ns);
   if (slot.stale && !fetch_again(slot)) {
     if (slot.target)
       slot.target->cancel(command);

@@ -10,7 +10,7 @@ namespace revodrive {
 
 namespace {
 
-constexpr uint32_t kStreamVersion = 2;
+constexpr uint32_t kStreamVersion = 3;
 constexpr int64_t kStoreIntervalNs = 60'000'000'000;
 
 }  // namespace
@@ -36,6 +36,7 @@ Card::Card(const Profile &profile, const rd_card_config &config, const Persisten
       link_(profile.pcie, config.timing),
       bridge_({host_, queue_, link_, profile.bridge, profile.sata, config.timing}),
       store_(stored) {
+  link_.watch(host_.observer());
 }
 
 Card::~Card() {

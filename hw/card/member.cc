@@ -79,6 +79,7 @@ std::unique_ptr<Member> Member::create(HostPort &host, unsigned port, const Prof
       .panicked = config.panic, .frozen = config.frozen, .trim_pattern = !config.trim_backend};
   member->drive_ =
       AtaDrive::create(identity, profile.sata, profile.flash, member->media_, timing, options);
+  member->drive_->watch(host.observer(), "port" + std::to_string(port) + " ");
   return member;
 }
 

@@ -14,13 +14,13 @@ int64_t PcieLink::transfer_ns(uint32_t bytes) const {
 Span PcieLink::to_host(int64_t earliest_ns, uint32_t bytes) {
   if (!timing_)
     return {earliest_ns, earliest_ns};
-  return up_.reserve(earliest_ns, transfer_ns(bytes));
+  return up_.reserve(earliest_ns, transfer_ns(bytes), "write");
 }
 
 Span PcieLink::from_host(int64_t earliest_ns, uint32_t bytes) {
   if (!timing_)
     return {earliest_ns, earliest_ns};
-  return down_.reserve(earliest_ns + profile_.read_latency_ns, transfer_ns(bytes));
+  return down_.reserve(earliest_ns + profile_.read_latency_ns, transfer_ns(bytes), "read");
 }
 
 void PcieLink::clear() {

@@ -64,11 +64,11 @@ void Drive::execute(AtaCommand &command) {
   command.media_pending = 1;
 
   now_ns_ = command.issue_ns;
-  command.journey.start(command.issue_ns);
   Request request;
   request.task = TaskFile::parse(command.h2d);
   request.info = command_info(request.task.opcode);
-  request.ready_ns = flash_.command(wire_.command(command.issue_ns), command.journey);
+  request.ready_ns =
+      flash_.command(wire_.command(command.issue_ns, command.journey), command.journey);
   if (command.fault.stop != FaultAction::kNone) {  // it rested, and goes on
     queue_.remove(command);
     command.fault.stop = FaultAction::kNone;
@@ -78,6 +78,8 @@ void Drive::execute(AtaCommand &command) {
 
   if (command.finish_ns != RD_NEVER)
     command.finish_ns += std::exchange(command.fault.delay_ns, 0);
+  if (command.finish_ns != RD_NEVER)
+    command.journey.reach(Stage::kFault, command.finish_ns);
   if (--command.media_pending == 0 && !advance(command))
     unmap(command, command.media_error == 0);
   executing_--;
@@ -90,6 +92,7 @@ void Drive::dispatch(AtaCommand &command, Request &request) {
   if (allowed && request.info.has(CommandInfo::kMedium)) {
     int64_t wake_ns = power_.wake(settings_, command.issue_ns);
     request.ready_ns += timing_ ? wake_ns : 0;
+    command.journey.reach(Stage::kController, request.ready_ns);
   }
   if (!allowed)
     request.info.handler = &Drive::unsupported;
@@ -111,9 +114,10 @@ void Drive::dispatch(AtaCommand &command, Request &request) {
 
 void Drive::succeed(AtaCommand &command, const Request &request, int64_t at_ns, uint64_t lba,
                     uint16_t count) {
+  command.journey.reach(Stage::kController, at_ns);
   command.d2h =
       make_d2h(ata::kGood, 0, {.lba = lba, .count = count, .device = request.task.device});
-  command.finish_ns = wire_.end(request.info.protocol, at_ns);
+  command.finish_ns = wire_.end(request.info.protocol, at_ns, command.journey);
 }
 
 void Drive::fail(AtaCommand &command, const Request &request, uint8_t error, uint64_t lba) {
@@ -126,7 +130,8 @@ void Drive::fail(AtaCommand &command, const Request &request, uint8_t error, uin
   } else {
     command.d2h = make_d2h(ata::kFailed, error, outputs);
   }
-  command.finish_ns = wire_.error(request.ready_ns);
+  command.finish_ns =
+      wire_.error(std::max(request.ready_ns, command.journey.at_ns()), command.journey);
 }
 
 void Drive::fail_short(AtaCommand &command, const Request &request) {
@@ -146,8 +151,8 @@ void Drive::reply(AtaCommand &command, const Request &request, const Page &page)
   if (command.data->size() < ata::kSectorBytes || !command.data->copy_to_guest(0, page.bytes()))
     return fail_short(command, request);
   Span ready{request.ready_ns, request.ready_ns};
-  int64_t sent_ns =
-      wire_.send(*command.data, request.info.protocol, ata::kSectorBytes, ready, ata::kSectorBytes);
+  int64_t sent_ns = wire_.send(*command.data, request.info.protocol, ata::kSectorBytes, ready,
+                               ata::kSectorBytes, command.journey);
   succeed(command, request, sent_ns);
 }
 

@@ -82,6 +82,10 @@ class Drive final : public AtaDrive {
   void save_command(const AtaCommand &command, StreamWriter &out) const override;
   void load_command(AtaCommand &command, StreamReader &in) override;
   void query(const Visitor &visit) const override;
+  void watch(Observer *observer, const std::string &prefix) override {
+    wire_.watch(observer, prefix + "sata");
+    flash_.watch(observer, prefix);
+  }
   bool set(std::string_view name, uint64_t value, rd_error *error) override;
   void connect_store(DriveStore *store) override { store_ = store; }
   void load_persistent(StreamReader &in) override;

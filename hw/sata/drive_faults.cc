@@ -81,7 +81,7 @@ bool Drive::meets_fault(FaultStage stage, AtaCommand &command, const Request &re
     return false;
   keep_tag(command, request);
   if (!rests)
-    command.finish_ns = wire_.error(request.ready_ns);
+    command.finish_ns = wire_.error(request.ready_ns, command.journey);
   return true;
 }
 

@@ -61,7 +61,7 @@ void Drive::data_set_management(AtaCommand &command, const Request &request) {
   counters_[kTrimRanges] += list.count;
 
   int64_t at_ns = wire_.receive(*command.data, request.info.protocol, ata::kSectorBytes,
-                                request.ready_ns, ata::kSectorBytes);
+                                request.ready_ns, ata::kSectorBytes, command.journey);
   SectorRange joined;  // neighbours become one discard
   for (const SectorRange &range : std::span(list.ranges).first(list.count)) {
     counters_[kTrimSectors] += range.sectors;

@@ -28,8 +28,9 @@ void Drive::download_microcode(AtaCommand &command, const Request &request) {
   std::vector<uint8_t> data(size_t{blocks} * ata::kSectorBytes);
   if (command.data->size() < data.size() || !command.data->copy_from_guest(0, data))
     return fail_short(command, request);
-  int64_t at_ns = wire_.receive(*command.data, request.info.protocol, ata::kSectorBytes,
-                                request.ready_ns, static_cast<uint32_t>(data.size()));
+  int64_t at_ns =
+      wire_.receive(*command.data, request.info.protocol, ata::kSectorBytes, request.ready_ns,
+                    static_cast<uint32_t>(data.size()), command.journey);
   auto outcome = segments ? firmware_.segment(offset, data) : firmware_.whole(data);
   if (outcome == Firmware::Outcome::kRefused)
     return fail(command, request, ata::kAbort);

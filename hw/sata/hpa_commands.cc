@@ -62,7 +62,7 @@ void Drive::set_max(AtaCommand &command, const Request &request) {
     if (command.data->size() < block.size() || !command.data->copy_from_guest(0, block))
       return fail_short(command, request);
     at_ns = wire_.receive(*command.data, Protocol::kPioOut, ata::kSectorBytes, at_ns,
-                          ata::kSectorBytes);
+                          ata::kSectorBytes, command.journey);
     done = feature == ata::kSetMaxUnlock ? hpa_.unlock(block) : hpa_.set_password(block);
   } else if (feature == ata::kSetMaxLock) {
     done = hpa_.lock();

@@ -70,8 +70,8 @@ void Drive::send_log(AtaCommand &command, const Request &request, LogSpace space
   if (address == ata::kLogPhyCounters && (request.task.feature() & 1))
     phy_counters_.clear();  // "reset counters" (Serial ATA 3.0, 13.9.3)
   Span ready{request.ready_ns, request.ready_ns};
-  int64_t sent_ns =
-      wire_.send(*command.data, request.info.protocol, ata::kSectorBytes, ready, bytes);
+  int64_t sent_ns = wire_.send(*command.data, request.info.protocol, ata::kSectorBytes, ready,
+                               bytes, command.journey);
   succeed(command, request, sent_ns);
 }
 
@@ -92,8 +92,9 @@ void Drive::receive_log(AtaCommand &command, const Request &request, LogSpace sp
     return fail(command, request, ata::kAbort);
   if (address != ata::kLogSctStatus)
     persist(command);
-  int64_t at_ns = wire_.receive(*command.data, request.info.protocol, ata::kSectorBytes,
-                                request.ready_ns, static_cast<uint32_t>(used.size()));
+  int64_t at_ns =
+      wire_.receive(*command.data, request.info.protocol, ata::kSectorBytes, request.ready_ns,
+                    static_cast<uint32_t>(used.size()), command.journey);
   succeed(command, request, at_ns);
 }
 

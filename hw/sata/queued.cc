@@ -22,7 +22,7 @@ void Drive::interrupt_queue(AtaCommand &command, const Request &request) {
   queue_.stop({false, 0, ata::kQueueFailed, ata::kAbort, outputs});
   command.failed = true;
   command.d2h = make_d2h(ata::kQueueFailed, ata::kAbort);
-  command.finish_ns = wire_.error(request.ready_ns);
+  command.finish_ns = wire_.error(request.ready_ns, command.journey);
 }
 
 }  // namespace revodrive

@@ -87,7 +87,7 @@ void Drive::plan_read(AtaCommand &command, const Request &request, SectorRange r
   counters_[kReadSectors] += range.sectors;
   Span ready = flash_.read(request.ready_ns, range.lba, range.sectors, command.journey);
   int64_t sent_ns = wire_.send(*command.data, request.info.protocol, block_bytes(request), ready,
-                               range.sectors * ata::kSectorBytes);
+                               range.sectors * ata::kSectorBytes, command.journey);
   succeed(command, request, sent_ns);
 }
 
@@ -97,8 +97,9 @@ void Drive::plan_write(AtaCommand &command, const Request &request, SectorRange 
   counters_[kWriteSectors] += range.sectors;
   if (faults())
     faults_.written(range.lba, range.sectors);
-  int64_t at_ns = wire_.receive(*command.data, request.info.protocol, block_bytes(request),
-                                request.ready_ns, range.sectors * ata::kSectorBytes);
+  int64_t at_ns =
+      wire_.receive(*command.data, request.info.protocol, block_bytes(request), request.ready_ns,
+                    range.sectors * ata::kSectorBytes, command.journey);
   at_ns = flash_.write(at_ns, range.lba, range.sectors, iov, command.journey);
   if (stable)
     at_ns = flash_.flush(at_ns, command.journey);
@@ -117,8 +118,9 @@ void Drive::verify(AtaCommand &command, const Request &request) {
   command.step = AtaCommand::Step::kVerify;
   command.step_lba = range.lba;
   command.step_end = range.end();
-  succeed(command, request,
-          flash_.read(request.ready_ns, range.lba, range.sectors, command.journey).end_ns);
+  int64_t read_ns = flash_.read(request.ready_ns, range.lba, range.sectors, command.journey).end_ns;
+  command.journey.reach(Stage::kChannel, read_ns);
+  succeed(command, request, read_ns);
 }
 
 void Drive::flush(AtaCommand &command, const Request &request) {

@@ -44,30 +44,36 @@ int64_t SataWire::data_ns(Protocol protocol, uint32_t block_bytes, uint32_t byte
   return fis_ns(kDataHeaderBytes + bytes) + (asked_for ? fis_ns(kDmaActivateBytes) : 0);
 }
 
-Span SataWire::reserve(int64_t at_ns, int64_t duration_ns) {
-  return timing_ ? wire_.reserve(at_ns, duration_ns) : Span{at_ns, at_ns};
+Span SataWire::reserve(int64_t at_ns, int64_t duration_ns, const char *label) {
+  return timing_ ? wire_.reserve(at_ns, duration_ns, label) : Span{at_ns, at_ns};
 }
 
-int64_t SataWire::command(int64_t at_ns) {
-  return reserve(at_ns, fis_ns(kFisBytes)).end_ns;
+int64_t SataWire::fis(int64_t at_ns, uint32_t bytes, const char *label, Journey &journey) {
+  int64_t end_ns = reserve(at_ns, fis_ns(bytes), label).end_ns;
+  journey.reach(Stage::kSata, end_ns);
+  return end_ns;
+}
+
+int64_t SataWire::command(int64_t at_ns, Journey &journey) {
+  return fis(at_ns, kFisBytes, "command", journey);
 }
 
 void SataWire::release(int64_t at_ns) {
-  reserve(at_ns, fis_ns(kFisBytes));
+  reserve(at_ns, fis_ns(kFisBytes), "release");
 }
 
-int64_t SataWire::end(Protocol protocol, int64_t at_ns) {
+int64_t SataWire::end(Protocol protocol, int64_t at_ns, Journey &journey) {
   if (protocol == Protocol::kPioIn)
     return at_ns;  // the last PIO Setup FIS has carried the status
-  return reserve(at_ns, fis_ns(is_queued(protocol) ? kSetDeviceBitsBytes : kFisBytes)).end_ns;
+  return fis(at_ns, is_queued(protocol) ? kSetDeviceBitsBytes : kFisBytes, "status", journey);
 }
 
-int64_t SataWire::error(int64_t at_ns) {
-  return reserve(at_ns, fis_ns(kFisBytes)).end_ns;
+int64_t SataWire::error(int64_t at_ns, Journey &journey) {
+  return fis(at_ns, kFisBytes, "error", journey);
 }
 
 int64_t SataWire::send(DataWindow &data, Protocol protocol, uint32_t block_bytes, Span ready,
-                       uint32_t bytes) {
+                       uint32_t bytes, Journey &journey) {
   if (!timing_)
     return ready.end_ns;
   uint32_t pieces = (bytes + kMaxDataBytes - 1) / kMaxDataBytes;
@@ -77,32 +83,38 @@ int64_t SataWire::send(DataWindow &data, Protocol protocol, uint32_t block_bytes
   for (uint32_t i = 0; i < pieces; i++) {
     uint32_t size = std::min(kMaxDataBytes, bytes - i * kMaxDataBytes);
     int64_t ready_ns = i + 1 < pieces ? ready.start_ns + (i + 1) * step_ns : ready.end_ns;
+    journey.reach(Stage::kChannel, ready_ns);
     at_ns = std::max(at_ns, ready_ns);
     if (i == 0 && is_queued(protocol))
-      at_ns = reserve(at_ns, fis_ns(kDmaSetupBytes)).end_ns;
-    Span wire = reserve(at_ns, data_ns(protocol, block_bytes, size));
+      at_ns = fis(at_ns, kDmaSetupBytes, "setup", journey);
+    Span wire = reserve(at_ns, data_ns(protocol, block_bytes, size), "data in");
+    journey.reach(Stage::kSata, wire.end_ns);
     Span host = data.reserve(DataDirection::kToGuest, wire.start_ns, size);
     // The initiator holds one FIS: the next may start when this one has begun to leave it.
     at_ns = std::max(wire.end_ns, host.start_ns);
+    journey.reach(Stage::kPcie, at_ns);
     done_ns = std::max({done_ns, wire.end_ns, host.end_ns});
   }
+  journey.reach(Stage::kPcie, done_ns);
   return done_ns;
 }
 
 int64_t SataWire::receive(DataWindow &data, Protocol protocol, uint32_t block_bytes, int64_t at_ns,
-                          uint32_t bytes) {
+                          uint32_t bytes, Journey &journey) {
   if (!timing_)
     return at_ns;
   int64_t fetch_ns = at_ns;
   if (is_queued(protocol))
-    at_ns = reserve(at_ns, fis_ns(kDmaSetupBytes)).end_ns;
+    at_ns = fis(at_ns, kDmaSetupBytes, "setup", journey);
   for (uint32_t offset = 0; offset < bytes; offset += kMaxDataBytes) {
     uint32_t size = std::min(kMaxDataBytes, bytes - offset);
     Span host = data.reserve(DataDirection::kFromGuest, fetch_ns, size);
     int64_t duration_ns = data_ns(protocol, block_bytes, size);
     // Not before the first byte is there, and not so early that the last one would be missing.
     int64_t fed_ns = std::max(host.start_ns, host.end_ns - duration_ns);
-    Span wire = reserve(std::max(at_ns, fed_ns), duration_ns);
+    journey.reach(Stage::kPcie, fed_ns);
+    Span wire = reserve(std::max(at_ns, fed_ns), duration_ns, "data out");
+    journey.reach(Stage::kSata, wire.end_ns);
     fetch_ns = wire.start_ns;  // one FIS ahead
     at_ns = wire.end_ns;
   }

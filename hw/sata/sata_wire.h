@@ -34,7 +34,7 @@ constexpr bool is_pio(Protocol protocol) {
   return protocol == Protocol::kPioIn || protocol == Protocol::kPioOut;
 }
 
-// All times are ns of virtual time.
+// All times are ns of virtual time. A journey is moved along to the time that is returned.
 class SataWire {
  public:
   static constexpr uint32_t kMaxDataBytes = 8192;  // Serial ATA 3.0, 10.3.11
@@ -43,22 +43,23 @@ class SataWire {
   SataWire(const SataProfile &profile, bool timing);
 
   // H2D register FIS sent at or after `at_ns`: when the drive has it.
-  int64_t command(int64_t at_ns);
+  int64_t command(int64_t at_ns, Journey &journey);
   // The D2H FIS that clears BSY once a queued command was taken. Nobody waits for it.
   void release(int64_t at_ns);
   // The FIS that ends a command whose last data moved at `at_ns`.
-  int64_t end(Protocol protocol, int64_t at_ns);
+  int64_t end(Protocol protocol, int64_t at_ns, Journey &journey);
   // A D2H register FIS with an error.
-  int64_t error(int64_t at_ns);
+  int64_t error(int64_t at_ns, Journey &journey);
 
   // Data to the guest: `ready` is when its first and its last byte can leave the drive.
   // `block_bytes` is the unit of PIO data. Returns when the last byte is in host memory.
   int64_t send(DataWindow &data, Protocol protocol, uint32_t block_bytes, Span ready,
-               uint32_t bytes);
+               uint32_t bytes, Journey &journey);
   // Data from the guest, asked for from `at_ns` on. Returns when the last byte is in the drive.
   int64_t receive(DataWindow &data, Protocol protocol, uint32_t block_bytes, int64_t at_ns,
-                  uint32_t bytes);
+                  uint32_t bytes, Journey &journey);
 
+  void watch(Observer *observer, std::string name) { wire_.watch(observer, std::move(name)); }
   int64_t busy_ns() const { return wire_.busy_ns(); }
   void clear() { wire_.clear(); }
   void save(StreamWriter &out) const { wire_.save(out); }
@@ -68,7 +69,8 @@ class SataWire {
   int64_t bytes_ns(uint64_t bytes) const;
   int64_t fis_ns(uint32_t bytes) const;
   int64_t data_ns(Protocol protocol, uint32_t block_bytes, uint32_t bytes) const;
-  Span reserve(int64_t at_ns, int64_t duration_ns);
+  Span reserve(int64_t at_ns, int64_t duration_ns, const char *label);
+  int64_t fis(int64_t at_ns, uint32_t bytes, const char *label, Journey &journey);
 
   SataProfile profile_;
   bool timing_;

@@ -18,7 +18,7 @@ void Drive::security_command(AtaCommand &command, const Request &request) {
   if (command.data->size() < block.size() || !command.data->copy_from_guest(0, block))
     return fail_short(command, request);
   int64_t at_ns = wire_.receive(*command.data, request.info.protocol, ata::kSectorBytes,
-                                request.ready_ns, ata::kSectorBytes);
+                                request.ready_ns, ata::kSectorBytes, command.journey);
   switch (request.task.opcode) {
     case ata::kSecurityUnlock:
       if (!security_.unlock(block))

@@ -24,6 +24,14 @@ FlashController::FlashController(const FlashProfile &profile, bool timing)
 
 FlashController::~FlashController() = default;
 
+void FlashController::watch(Observer *observer, const std::string &prefix) {
+  core_.watch(observer, prefix + "core");
+  for (size_t i = 0; i < channels_.size(); i++)
+    channels_[i].watch(observer, prefix + "channel " + std::to_string(i));
+  for (size_t i = 0; i < dies_.size(); i++)
+    dies_[i].watch(observer, prefix + "die " + std::to_string(i));
+}
+
 int64_t FlashController::page_transfer_ns() const {
   uint64_t bytes = uint64_t{profile_.page_bytes} + profile_.page_spare_bytes;
   return static_cast<int64_t>((bytes * 1000 + profile_.bus_mb_s - 1) / profile_.bus_mb_s);
@@ -31,7 +39,7 @@ int64_t FlashController::page_transfer_ns() const {
 
 int64_t FlashController::command(int64_t at_ns, Journey &journey) {
   if (timing_)
-    at_ns = core_.reserve(at_ns, profile_.command_ns).end_ns;
+    at_ns = core_.reserve(at_ns, profile_.command_ns, "command").end_ns;
   journey.reach(Stage::kController, at_ns);
   return at_ns;
 }
@@ -39,8 +47,8 @@ int64_t FlashController::command(int64_t at_ns, Journey &journey) {
 // Pages go round the channels first, then round the dies of each channel.
 int64_t FlashController::read_page(int64_t at_ns, uint64_t page) {
   size_t die = page % dies_.size();
-  int64_t sensed_ns = dies_[die].reserve(at_ns, profile_.read_page_us * kNsPerUs).end_ns;
-  return channels_[die % channels_.size()].reserve(sensed_ns, page_transfer_ns()).end_ns;
+  int64_t sensed_ns = dies_[die].reserve(at_ns, profile_.read_page_us * kNsPerUs, "read").end_ns;
+  return channels_[die % channels_.size()].reserve(sensed_ns, page_transfer_ns(), "out").end_ns;
 }
 
 Span FlashController::read(int64_t at_ns, uint64_t lba, uint32_t sectors, Journey &journey) {
@@ -65,10 +73,11 @@ int64_t FlashController::program_page(int64_t at_ns) {
   int64_t &slot_ns = buffer_[programs_ % buffer_.size()];
   int64_t room_ns = std::max(at_ns, slot_ns);
   size_t die = programs_ % dies_.size();
-  int64_t moved_ns = channels_[die % channels_.size()].reserve(room_ns, page_transfer_ns()).end_ns;
+  int64_t moved_ns =
+      channels_[die % channels_.size()].reserve(room_ns, page_transfer_ns(), "in").end_ns;
   // A die programs one page of each plane together; each page bears its share of the time.
   int64_t program_ns = profile_.program_page_us * kNsPerUs / std::max(profile_.planes, 1u);
-  slot_ns = dies_[die].reserve(moved_ns, program_ns).end_ns;
+  slot_ns = dies_[die].reserve(moved_ns, program_ns, "program").end_ns;
   last_program_ns_ = std::max(last_program_ns_, slot_ns);
   programs_++;
   return room_ns;
@@ -97,7 +106,7 @@ int64_t FlashController::flush(int64_t at_ns, Journey &journey) {
 
 int64_t FlashController::trim(int64_t at_ns, uint64_t, uint64_t, Journey &journey) {
   if (timing_)
-    at_ns = core_.reserve(at_ns, profile_.trim_range_ns).end_ns;
+    at_ns = core_.reserve(at_ns, profile_.trim_range_ns, "trim").end_ns;
   journey.reach(Stage::kController, at_ns);
   return at_ns;
 }
@@ -117,7 +126,7 @@ int64_t FlashController::erase_all(int64_t at_ns, uint64_t sectors, Journey &jou
                   profile_.erase_block_us * kNsPerUs;
   int64_t end_ns = start_ns + std::min(erase_ns, kMostNs);
   for (Timeline &die : dies_)
-    die.reserve(start_ns, end_ns - start_ns);
+    die.reserve(start_ns, end_ns - start_ns, "erase");
   journey.reach(Stage::kDie, end_ns);
   return end_ns;
 }

@@ -5,7 +5,7 @@
 
 namespace revodrive {
 
-Span Timeline::reserve(int64_t earliest_ns, int64_t duration_ns) {
+Span Timeline::book(int64_t earliest_ns, int64_t duration_ns) {
   if (duration_ns <= 0)
     return {earliest_ns, earliest_ns};
   busy_ns_ += duration_ns;

@@ -70,13 +70,13 @@ struct AtaCommand final : MediaTransfer {
   DataWindow *data = nullptr;     // never null
   int64_t issue_ns = 0;           // when the H2D FIS may go onto the wire
   void *owner = nullptr;          // the initiator's own
+  Journey journey;                // at issue_ns or before; the target moves it to finish_ns
 
   // Set by the target.
   Fis d2h{};
   bool failed = false;      // d2h has ERR or DF
   bool data_short = false;  // the window was smaller than the command needs, or its DMA failed
   int64_t finish_ns = 0;    // when the final FIS has reached the initiator
-  Journey journey;          // started by execute()
 
   // The target's own: cleared by execute().
   AtaTarget *target = nullptr;

@@ -49,6 +49,10 @@ class AtaDrive : public AtaTarget {
   using Visitor = std::function<void(std::string_view name, uint64_t value)>;
   virtual void query(const Visitor &visit) const = 0;
 
+  // Bookings of the drive's resources are told to the observer (may be null), each under a name
+  // that begins with `prefix`.
+  virtual void watch(Observer *observer, const std::string &prefix) = 0;
+
   // Sets a named value of the drive ("smart_life_left"), see docs/device.md. False: there is no
   // such name (*error is set), or the value is not allowed.
   virtual bool set(std::string_view name, uint64_t value, rd_error *error) = 0;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "revodrive/host.h"
@@ -48,6 +49,9 @@ class FlashController {
   // What was programmed into the flash since the controller was created: whole pages, of data as it
   // is stored.
   uint64_t nand_bytes_written() const { return programs_ * profile_.page_bytes; }
+
+  // Names of the resources: "core", "channel 3", "die 12", after `prefix`.
+  void watch(Observer *observer, const std::string &prefix);
 
   void power_cycle();
   void save(StreamWriter &out) const;

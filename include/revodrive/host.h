@@ -47,6 +47,47 @@ enum rd_block_op {
   RD_BLOCK_WRITE_ZEROES,
 };
 
+/* What a command does, for statistics. */
+enum rd_command_kind { RD_READ, RD_WRITE, RD_FLUSH, RD_TRIM, RD_OTHER };
+#define RD_COMMAND_KINDS 5
+
+/* Where the time of a command goes (include/revodrive/journey.h). */
+enum rd_stage {
+  RD_STAGE_PCIE,        /* host link: ring entry, header, data, completion */
+  RD_STAGE_BRIDGE,      /* command processor of the bridge */
+  RD_STAGE_SATA,        /* link between bridge and drive */
+  RD_STAGE_CONTROLLER,  /* firmware of the drive */
+  RD_STAGE_COMPRESSION, /* in-line compression engine */
+  RD_STAGE_MAP,         /* mapping table that was not in the controller */
+  RD_STAGE_BUFFER,      /* room in the write buffer */
+  RD_STAGE_CHANNEL,     /* flash bus */
+  RD_STAGE_DIE,         /* tR, tPROG, tBERS */
+  RD_STAGE_GC,          /* room in the flash: garbage collection, throttle */
+  RD_STAGE_HOST,        /* backend, timer or completion ring: the host was later than the model */
+  RD_STAGE_COALESCING,  /* from the completion entry to the interrupt */
+  RD_STAGE_FAULT,       /* held or delayed by a rule of fault injection */
+};
+#define RD_STAGES 13
+
+/* One completed command, from its doorbell to the interrupt by which the guest hears of it. */
+struct rd_command_record {
+  unsigned port;             /* 0..RD_MAX_PORTS - 1 */
+  enum rd_command_kind kind; /* by the opcode */
+  uint8_t opcode;            /* ATA command */
+  uint8_t tag;               /* NCQ; 0 for others */
+  bool error;                /* ended with an error, or was refused */
+  uint16_t slot;             /* of its core, 0..2047 */
+  uint64_t lba;              /* in sectors; 0 where the command has none */
+  uint32_t bytes;            /* of its data as the command states it; 0 for none */
+  int64_t start_ns;
+  int64_t end_ns;
+  int64_t stage_ns[RD_STAGES]; /* by enum rd_stage; their sum is end_ns - start_ns */
+};
+
+/* Short names, lower case: "read", "pcie". NULL for what is out of range. */
+const char *rd_kind_name(unsigned kind);
+const char *rd_stage_name(unsigned stage);
+
 enum rd_log_level {
   RD_LOG_GUEST_ERROR, /* the guest broke the programming contract */
   RD_LOG_UNIMP,       /* the guest used something that is not modelled */
@@ -54,8 +95,8 @@ enum rd_log_level {
 };
 
 /*
- * What the host gives the card. All members must be set. `host` is the pointer given to
- * rd_card_create(). The structure must outlive the card.
+ * What the host gives the card. All members must be set but those that say they may be NULL. `host`
+ * is the pointer given to rd_card_create(). The structure must outlive the card.
  */
 struct rd_host_ops {
   int64_t (*now_ns)(void *host);
@@ -111,6 +152,16 @@ struct rd_host_ops {
   void (*persist)(void *host, const void *bytes, size_t len, uint64_t token);
 
   void (*log)(void *host, enum rd_log_level level, const char *text);
+
+  /* May be NULL. A command has completed and the guest has just been told (or looked by itself).
+   * The record is valid during the call. */
+  void (*command_done)(void *host, const struct rd_command_record *record);
+
+  /* May be NULL. A resource is booked for [start_ns, end_ns), which may lie in the future; calls
+   * come in the order of booking. `track` names the resource ("pcie up", "bridge 0",
+   * "port0 sata", "port0 core", "port0 channel 3", "port0 die 12"): the same pointer each time,
+   * valid until the member is detached. `label` says what it does ("read"); it lives for ever. */
+  void (*span)(void *host, const char *track, const char *label, int64_t start_ns, int64_t end_ns);
 };
 
 /* A card to be built. */

@@ -11,10 +11,11 @@
 #include <span>
 
 #include "revodrive/host.h"
+#include "revodrive/observer.h"
 
 namespace revodrive {
 
-class HostPort {
+class HostPort final : public Observer {
  public:
   HostPort(const rd_host_ops &ops, void *opaque) : ops_(ops), opaque_(opaque) {}
   HostPort(const HostPort &) = delete;
@@ -47,6 +48,14 @@ class HostPort {
   void persist(std::span<const uint8_t> bytes, uint64_t token) {
     ops_.persist(opaque_, bytes.data(), bytes.size(), token);
   }
+
+  // Null unless the host wants to see bookings.
+  Observer *observer() { return ops_.span ? this : nullptr; }
+  void span(const char *track, const char *label, int64_t start_ns, int64_t end_ns) override {
+    ops_.span(opaque_, track, label, start_ns, end_ns);
+  }
+  bool wants_commands() const { return ops_.command_done != nullptr; }
+  void command_done(const rd_command_record &record) { ops_.command_done(opaque_, &record); }
 
   void log(rd_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

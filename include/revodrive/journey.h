@@ -11,23 +11,27 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "revodrive/host.h"
+#include "revodrive/stream.h"
+
 namespace revodrive {
 
 enum class Stage : uint8_t {
-  kPcie,         // host link: ring entry, header, data, completion
-  kBridge,       // command processor of the bridge
-  kSata,         // link between bridge and drive
-  kController,   // firmware of the drive
-  kCompression,  // in-line compression engine
-  kMap,          // mapping table that was not in the controller
-  kBuffer,       // room in the write buffer
-  kChannel,      // flash bus
-  kDie,          // tR, tPROG, tBERS
-  kGc,           // room in the flash: garbage collection, throttle
-  kHost,         // the backend was later than the model
-  kCoalescing,   // from the completion entry to the interrupt
+  kPcie = RD_STAGE_PCIE,
+  kBridge = RD_STAGE_BRIDGE,
+  kSata = RD_STAGE_SATA,
+  kController = RD_STAGE_CONTROLLER,
+  kCompression = RD_STAGE_COMPRESSION,
+  kMap = RD_STAGE_MAP,
+  kBuffer = RD_STAGE_BUFFER,
+  kChannel = RD_STAGE_CHANNEL,
+  kDie = RD_STAGE_DIE,
+  kGc = RD_STAGE_GC,
+  kHost = RD_STAGE_HOST,
+  kCoalescing = RD_STAGE_COALESCING,
+  kFault = RD_STAGE_FAULT,
 };
-constexpr size_t kJourneyStages = 12;
+constexpr size_t kJourneyStages = RD_STAGES;
 
 class Journey {
  public:
@@ -42,10 +46,16 @@ class Journey {
     ns_[static_cast<size_t>(stage)] += until_ns - at_ns_;
     at_ns_ = until_ns;
   }
+  // The rest of what was planned does not happen: the journey is at `at_ns`, which may be earlier
+  // than at_ns(). What is too much comes off the stages that a command meets last.
+  void cut(int64_t at_ns);
   int64_t start_ns() const { return start_ns_; }
   int64_t at_ns() const { return at_ns_; }
   int64_t total_ns() const { return at_ns_ - start_ns_; }
   int64_t stage_ns(Stage stage) const { return ns_[static_cast<size_t>(stage)]; }
+
+  void save(StreamWriter &out) const;
+  void load(StreamReader &in);
 
  private:
   std::array<int64_t, kJourneyStages> ns_{};

@@ -23,6 +23,11 @@ class PcieLink {
   Span to_host(int64_t earliest_ns, uint32_t bytes);
   Span from_host(int64_t earliest_ns, uint32_t bytes);
 
+  void watch(Observer *observer) {
+    up_.watch(observer, "pcie up");
+    down_.watch(observer, "pcie down");
+  }
+
   int64_t busy_up_ns() const { return up_.busy_ns(); }
   int64_t busy_down_ns() const { return down_.busy_ns(); }
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "revodrive/observer.h"
 #include "revodrive/stream.h"
 
 namespace revodrive {
@@ -25,8 +26,15 @@ struct Span {
 class Timeline {
  public:
   // Books `duration_ns` (>= 0) at the first idle place at or after `earliest_ns`. A zero duration
-  // never waits and books nothing.
-  Span reserve(int64_t earliest_ns, int64_t duration_ns);
+  // never waits and books nothing. `label` is what an observer hears of it.
+  Span reserve(int64_t earliest_ns, int64_t duration_ns, const char *label = "busy") {
+    Span span = book(earliest_ns, duration_ns);
+    if (duration_ns > 0)
+      track_.mark(label, span.start_ns, span.end_ns);
+    return span;
+  }
+  // Each booking from now on is told to `observer` (null: to nobody) under that name.
+  void watch(Observer *observer, std::string name) { track_.watch(observer, std::move(name)); }
   // End of the last booking.
   int64_t busy_until_ns() const { return busy_until_ns_; }
   // Sum of all bookings: utilisation over any period is the difference.
@@ -41,6 +49,7 @@ class Timeline {
   // As many as four drives have tags. With fewer, bookings far ahead push out the gap that the next
   // command's first FIS needs.
   static constexpr size_t kMaxGaps = 128;
+  Span book(int64_t earliest_ns, int64_t duration_ns);
   size_t first_gap_after(int64_t at_ns) const;
   void cut_gap(size_t index, Span used);
   void insert_gap(size_t index, Span gap);
@@ -50,6 +59,7 @@ class Timeline {
   size_t gap_count_ = 0;
   int64_t busy_until_ns_ = 0;
   int64_t busy_ns_ = 0;
+  Track track_;
 };
 
 }  // namespace revodrive
