@@ -14,12 +14,13 @@ namespace {
 enum class Form : uint8_t { kNone, k28, k48, kQueued };
 
 struct Class {
-  rd_command_kind kind = RD_OTHER;
-  Form form = Form::kNone;
+  rd_command_kind kind;
+  Form form;
 };
 
 constexpr auto kClasses = [] {
   std::array<Class, 256> table{};
+  table.fill({RD_OTHER, Form::kNone});
   for (uint8_t opcode : {ata::kReadSectors, ata::kReadSectorsNoRetry, ata::kReadMultiple,
                          ata::kReadDma, ata::kReadDmaNoRetry})
     table[opcode] = {RD_READ, Form::k28};
