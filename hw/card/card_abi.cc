@@ -39,6 +39,23 @@ rd_card *rd_card_create(const rd_card_config *config, const rd_host_ops *ops, vo
   return nullptr;
 }
 
+void rd_profile_list(rd_profile_fn *visit, void *opaque) {
+  for (const std::string &name : Profile::builtin_names())
+    visit(opaque, name.c_str());
+}
+
+int rd_profile_settings(const char *profile, const char *profile_set, rd_setting_fn *visit,
+                        void *opaque, rd_error *error) try {
+  Profile unused;
+  auto tell = [&](const char *section, const char *key, const char *value) {
+    visit(opaque, section, key, value);
+  };
+  return Profile::load(profile, profile_set, &unused, error, tell) ? 0 : -EINVAL;
+} catch (const std::exception &e) {
+  set_error(error, "cannot read the profile: %s", e.what());
+  return -ENOMEM;
+}
+
 void rd_card_destroy(rd_card *card) {
   delete card;
 }

@@ -3,7 +3,9 @@
 
 #include <charconv>
 #include <cstring>
+#include <span>
 
+#include "card/builtin_profiles.h"
 #include "card/profile_file.h"
 #include "revodrive/error.h"
 
@@ -63,9 +65,28 @@ bool read(const ProfileFile &file, const TextKey &key, rd_error *error) {
   return false;
 }
 
+std::string text_of(uint64_t value) {
+  return std::to_string(value);
+}
+std::string text_of(const std::string &value) {
+  return value;
+}
+
 }  // namespace
 
+std::vector<std::string> Profile::builtin_names() {
+  std::vector<std::string> names;
+  for (const BuiltinProfile &profile : std::span(kBuiltinProfiles, kBuiltinProfileCount))
+    names.push_back(profile.name);
+  return names;
+}
+
 bool Profile::load(const char *source, const char *overrides, Profile *out, rd_error *error) {
+  return load(source, overrides, out, error, [](const char *, const char *, const char *) {});
+}
+
+bool Profile::load(const char *source, const char *overrides, Profile *out, rd_error *error,
+                   const Visitor &visit) {
   const NumberKey numbers[] = {
       {"pcie", "lanes", &out->pcie.lanes, 1, 16},
       {"pcie", "lane_mb_s", &out->pcie.lane_mb_s, 1, 16000},
@@ -101,6 +122,10 @@ bool Profile::load(const char *source, const char *overrides, Profile *out, rd_e
       {"card", "member_bytes", &out->card.member_bytes, 1048576, 1125899906842624},
       {"host", "submit_ns", &out->host.submit_ns, 0, 1000000000},
       {"host", "complete_ns", &out->host.complete_ns, 0, 1000000000},
+      {"host", "coalesce_count", &out->host.coalesce_count, 0, 511},
+      {"host", "coalesce_us", &out->host.coalesce_us, 0, 65535},
+      {"host", "queue_depth", &out->host.queue_depth, 1, 32},
+      {"host", "max_transfer_kib", &out->host.max_transfer_kib, 4, 16384},
   };
   auto each = [&](auto &&visit) {
     bool good = true;
@@ -122,6 +147,11 @@ bool Profile::load(const char *source, const char *overrides, Profile *out, rd_e
   if (!each([&](const auto &key) { return read(file, key, error); }))
     return false;
   out->name = file.name();
+  visit("profile", "name", out->name.c_str());
+  each([&](const auto &key) {
+    visit(key.section, key.key, text_of(*key.value).c_str());
+    return true;
+  });
   return true;
 }
 

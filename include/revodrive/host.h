@@ -174,6 +174,15 @@ struct rd_card_config {
   size_t persistent_len;
 };
 
+/* The built-in profiles, and every value that a profile and what is set on top of it put in force:
+ * numbers as decimal text, and [profile] name, which tells saved states apart. Negative errno and a
+ * message as for rd_card_create(). */
+typedef void rd_profile_fn(void *opaque, const char *name);
+void rd_profile_list(rd_profile_fn *visit, void *opaque);
+typedef void rd_setting_fn(void *opaque, const char *section, const char *key, const char *value);
+int rd_profile_settings(const char *profile, const char *profile_set, rd_setting_fn *visit,
+                        void *opaque, struct rd_error *error);
+
 /* A member (one SSD) to be attached to a port. Strings are copied. */
 struct rd_member_config {
   uint64_t bytes;       /* size of the backend; a multiple of RD_SECTOR_BYTES, see rd_card_attach */

@@ -9,7 +9,9 @@
 #define REVODRIVE_PROFILE_H
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "revodrive/host.h"
 
@@ -73,6 +75,11 @@ struct CardProfile {
 struct HostProfile {
   uint64_t submit_ns = 0;    // processor time per command before the doorbell
   uint64_t complete_ns = 0;  // from the interrupt to the program that waited
+  // How its driver programs interrupt coalescing; count 0: an interrupt for each completion.
+  uint64_t coalesce_count = 511;
+  uint64_t coalesce_us = 128;
+  uint64_t queue_depth = 32;        // NCQ tags in use for each SSD
+  uint64_t max_transfer_kib = 512;  // longest command
 };
 
 struct Profile {
@@ -89,6 +96,11 @@ struct Profile {
   // ending in ".ini"). `overrides`: NULL or "section.key=value;…". False: *error is set, *out is
   // unspecified.
   static bool load(const char *source, const char *overrides, Profile *out, rd_error *error);
+  // The same, telling each value in force; [profile] name is what saved states call it.
+  using Visitor = std::function<void(const char *section, const char *key, const char *value)>;
+  static bool load(const char *source, const char *overrides, Profile *out, rd_error *error,
+                   const Visitor &visit);
+  static std::vector<std::string> builtin_names();
 };
 
 }  // namespace revodrive
