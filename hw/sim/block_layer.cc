@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/block_layer.h"
+
+namespace revodrive::sim {
+
+BlockLayer::BlockLayer(CardHost &host, HbaDriver &driver, unsigned members, unsigned depth)
+    : host_(host), driver_(driver), members_(members) {
+  for (Member &member : members_) {
+    member.all_tags = depth == kTags ? UINT32_MAX : (1u << depth) - 1;
+    member.free_tags = member.all_tags;
+  }
+}
+
+void BlockLayer::Queue::pop() {
+  if (++first_ == items_.size()) {
+    items_.clear();
+    first_ = 0;
+  } else if (first_ >= 4096 && first_ * 2 >= items_.size()) {
+    items_.erase(items_.begin(), items_.begin() + static_cast<ptrdiff_t>(first_));
+    first_ = 0;
+  }
+}
+
+void BlockLayer::submit(IoRequest &io, Placement &placement) {
+  parts_.clear();
+  placement.place(io, parts_);
+  io.parts = static_cast<uint32_t>(parts_.size());
+  io.failed = false;
+  for (AtaRequest &ata : parts_) {
+    Member &member = members_[ata.port];
+    in_flight_[ata.port]++;
+    if (member.queue.empty() && can_start(member, ata.kind)) {
+      start(member, &io, ata);
+    } else {
+      member.queue.push({&io, ata});
+      waiting_++;
+    }
+  }
+}
+
+void BlockLayer::start(Member &member, IoRequest *io, AtaRequest &ata) {
+  ata.tag = static_cast<uint8_t>(std::countr_zero(member.free_tags));
+  member.free_tags &= ~(1u << ata.tag);
+  member.alone = ata.kind == AtaKind::kTrim || ata.kind == AtaKind::kFlush;
+  member.running[ata.tag] = io;
+  if (on_command)
+    member.records[ata.tag] = {ata, host_.now_ns(), 0, false};
+  driver_.issue(ata);
+}
+
+void BlockLayer::start_waiting() {
+  if (waiting_ == 0)
+    return;
+  for (Member &member : members_) {
+    while (!member.queue.empty() && can_start(member, member.queue.front().ata.kind)) {
+      Waiting next = member.queue.front();
+      member.queue.pop();
+      waiting_--;
+      start(member, next.io, next.ata);
+    }
+  }
+}
+
+IoRequest *BlockLayer::release(unsigned port, unsigned tag, bool failed) {
+  Member &member = members_[port];
+  IoRequest *io = member.running[tag];
+  member.free_tags |= 1u << tag;
+  member.alone = false;
+  in_flight_[port]--;
+  io->failed |= failed;
+  if (on_command) {
+    CommandRecord &record = member.records[tag];
+    record.done_ns = host_.now_ns();
+    record.failed = failed;
+    on_command(record);
+  }
+  return io;
+}
+
+}  // namespace revodrive::sim

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/placement.h"
+
+#include <algorithm>
+#include <string>
+
+#include "sim/dispatch.h"
+#include "sim/units.h"
+#include "sim/user_error.h"
+
+namespace revodrive::sim {
+
+namespace {
+
+constexpr uint64_t kDefaultChunk = 64 << 10;  // what OCZ's volume and mdadm --chunk=64 use
+
+class Single final : public Placement {
+ public:
+  Single(const Members &members, unsigned port) : members_(members), port_(port) {}
+  uint64_t bytes() const override { return members_.bytes; }
+  void place(const IoRequest &io, std::vector<AtaRequest> &out) override {
+    append_range(members_, io, port_, io.offset, io.bytes, out);
+  }
+
+ private:
+  Members members_;
+  unsigned port_;
+};
+
+class Stripe final : public Placement {
+ public:
+  Stripe(const Members &members, uint32_t chunk) : members_(members), chunk_(chunk) {
+    members_.max_command_bytes =
+        std::min(members_.max_command_bytes, chunk * (HbaDriver::kMaxPrds - 1));
+  }
+  uint64_t bytes() const override { return members_.bytes / chunk_ * chunk_ * members_.count; }
+  void place(const IoRequest &io, std::vector<AtaRequest> &out) override;
+
+ private:
+  void place_on(const IoRequest &io, unsigned port, uint64_t start, uint64_t end,
+                std::vector<AtaRequest> &out) const;
+
+  Members members_;
+  uint32_t chunk_;
+};
+
+// The chunks of one member are neighbours there: one command takes them all.
+void Stripe::place(const IoRequest &io, std::vector<AtaRequest> &out) {
+  if (io.op == Op::kFlush)
+    return append_flushes(members_, out);
+  uint64_t first = io.offset / chunk_;
+  uint64_t last = (io.offset + io.bytes - 1) / chunk_;
+  uint64_t count = members_.count;
+  for (uint64_t chunk = first; chunk <= last && chunk < first + count; chunk++) {
+    uint64_t final = chunk + (last - chunk) / count * count;
+    uint64_t start = chunk / count * chunk_ + (chunk == first ? io.offset % chunk_ : 0);
+    uint64_t end =
+        final / count * chunk_ + (final == last ? (io.offset + io.bytes - 1) % chunk_ + 1 : chunk_);
+    place_on(io, static_cast<unsigned>(chunk % count), start, end, out);
+  }
+}
+
+void Stripe::place_on(const IoRequest &io, unsigned port, uint64_t start, uint64_t end,
+                      std::vector<AtaRequest> &out) const {
+  uint64_t limit = io.op == Op::kTrim ? HbaDriver::kMaxTrimSectors * RD_SECTOR_BYTES
+                                      : members_.max_command_bytes;
+  while (start < end) {
+    uint64_t bytes = std::min(end - start, limit);
+    uint64_t in_target = (start / chunk_ * members_.count + port) * chunk_ + start % chunk_;
+    AtaRequest request = command_of(io, port, start, bytes);
+    request.data = {io.buffer + (in_target - io.offset),
+                    chunk_ - static_cast<uint32_t>(start % chunk_), chunk_,
+                    chunk_ * members_.count};
+    out.push_back(request);
+    start += bytes;
+  }
+}
+
+}  // namespace
+
+AtaRequest command_of(const IoRequest &io, unsigned port, uint64_t start, uint64_t bytes) {
+  AtaRequest request;
+  request.kind = io.op == Op::kRead    ? AtaKind::kRead
+                 : io.op == Op::kWrite ? AtaKind::kWrite
+                                       : AtaKind::kTrim;
+  request.port = static_cast<uint8_t>(port);
+  request.lba = start / RD_SECTOR_BYTES;
+  request.sectors = bytes / RD_SECTOR_BYTES;
+  return request;
+}
+
+void append_flush(unsigned port, std::vector<AtaRequest> &out) {
+  AtaRequest request;
+  request.kind = AtaKind::kFlush;
+  request.port = static_cast<uint8_t>(port);
+  out.push_back(request);
+}
+
+void append_flushes(const Members &members, std::vector<AtaRequest> &out) {
+  for (unsigned port = 0; port < members.count; port++)
+    append_flush(port, out);
+}
+
+void append_range(const Members &members, const IoRequest &io, unsigned port, uint64_t start,
+                  uint64_t bytes, std::vector<AtaRequest> &out) {
+  if (io.op == Op::kFlush)
+    return append_flush(port, out);
+  uint64_t limit =
+      io.op == Op::kTrim ? HbaDriver::kMaxTrimSectors * RD_SECTOR_BYTES : members.max_command_bytes;
+  for (uint64_t done = 0; done < bytes;) {
+    uint64_t part = std::min(bytes - done, limit);
+    AtaRequest request = command_of(io, port, start + done, part);
+    auto length = static_cast<uint32_t>(std::min<uint64_t>(part, UINT32_MAX));
+    request.data = {io.buffer + done, length, length, length};
+    out.push_back(request);
+    done += part;
+  }
+}
+
+std::unique_ptr<Placement> Placement::single(const Members &members, unsigned port) {
+  return std::make_unique<Single>(members, port);
+}
+
+std::unique_ptr<Placement> Placement::volume(const Members &members, std::string_view text) {
+  std::vector<std::string_view> words = split(text, ':');
+  bool known = words.size() <= 2 && (words[0] == "stripe" || words[0] == "dispatch");
+  auto unit = words.size() == 2      ? parse_bytes(words[1])
+              : words[0] == "stripe" ? kDefaultChunk
+                                     : kDispatchGranule;
+  constexpr uint64_t kLeast = 4096;
+  constexpr uint64_t kMost = 1 << 20;
+  bool fits = unit && *unit >= kLeast && *unit <= kMost && (*unit & (*unit - 1)) == 0;
+  if (!known || !fits)
+    fail(
+        "--placement=%s: must be stripe[:CHUNK] or dispatch[:GRANULE], of 4k to 1m, a power of two",
+        std::string(text).c_str());
+  if (words[0] == "dispatch")
+    return dispatch(members, static_cast<uint32_t>(*unit));
+  return std::make_unique<Stripe>(members, static_cast<uint32_t>(*unit));
+}
+
+}  // namespace revodrive::sim

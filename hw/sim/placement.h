@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// Where the bytes of a target lie on the members: a single SSD, a RAID 0 of all, or (dispatch) each
+// request whole on the member that has least to do. Turns a request into commands for members.
+#ifndef REVODRIVE_SIM_PLACEMENT_H
+#define REVODRIVE_SIM_PLACEMENT_H
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/hba_driver.h"
+#include "sim/io_request.h"
+
+namespace revodrive::sim {
+
+// What the members look like to a placement.
+struct Members {
+  unsigned count = 0;
+  uint64_t bytes = 0;                   // of each
+  uint32_t max_command_bytes = 0;       // the longest read or write
+  const uint32_t *in_flight = nullptr;  // commands of each member, running or waiting
+};
+
+class Placement {
+ public:
+  virtual ~Placement() = default;
+  virtual uint64_t bytes() const = 0;
+  // Appends the commands of a request that lies inside bytes(). Tags are not set.
+  virtual void place(const IoRequest &io, std::vector<AtaRequest> &out) = 0;
+  // All commands of this request have come back.
+  virtual void settled(const IoRequest &) {}
+
+  static std::unique_ptr<Placement> single(const Members &members, unsigned port);
+  // `text`: "stripe", "stripe:64k", "dispatch". Throws UserError.
+  static std::unique_ptr<Placement> volume(const Members &members, std::string_view text);
+};
+
+}  // namespace revodrive::sim
+#endif

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/report.h"
+
+#include <cstdio>
+
+namespace revodrive::sim {
+
+namespace {
+
+constexpr double kNsPerSec = 1e9;
+
+double per_second(uint64_t amount, int64_t ns) {
+  return ns > 0 ? static_cast<double>(amount) * kNsPerSec / static_cast<double>(ns) : 0;
+}
+
+void put_latency(JsonWriter &json, const char *key, const LatencyStats &stats,
+                 const std::vector<double> &percentiles) {
+  json.open(key);
+  json.put("min", stats.min_ns());
+  json.put("max", stats.max_ns());
+  json.put("mean", stats.mean_ns());
+  json.put("stddev", stats.stddev_ns());
+  json.put("N", stats.count());
+  if (stats.count() > 0 && !percentiles.empty()) {
+    json.open("percentile");
+    for (double percent : percentiles) {
+      char name[32];
+      std::snprintf(name, sizeof(name), "%f", percent);
+      json.put(name, stats.percentile_ns(percent));
+    }
+    json.close();
+  }
+  json.close();
+}
+
+// Without a cost of the host every submission took 0 ns.
+void put_submission(JsonWriter &json, const DirectionStats &stats) {
+  if (stats.submission.count())
+    return put_latency(json, "slat_ns", stats.submission, {});
+  json.open("slat_ns");
+  json.put("min", 0);
+  json.put("max", 0);
+  json.put("mean", 0.0);
+  json.put("stddev", 0.0);
+  json.put("N", stats.completion.count());
+  json.close();
+}
+
+void put_bandwidth(JsonWriter &json, const DirectionStats &stats, double whole) {
+  const Samples &bw = stats.bandwidth;
+  json.put("bw_min", static_cast<uint64_t>(bw.min()));
+  json.put("bw_max", static_cast<uint64_t>(bw.max()));
+  json.put("bw_agg", bw.count() && whole > 0 ? 100.0 : 0.0);
+  json.put("bw_mean", bw.mean());
+  json.put("bw_dev", bw.stddev());
+  json.put("bw_samples", bw.count());
+  json.put("iops_min", static_cast<uint64_t>(stats.iops.min()));
+  json.put("iops_max", static_cast<uint64_t>(stats.iops.max()));
+  json.put("iops_mean", stats.iops.mean());
+  json.put("iops_stddev", stats.iops.stddev());
+  json.put("iops_samples", stats.iops.count());
+}
+
+void put_direction(JsonWriter &json, const char *key, const DirectionStats &stats,
+                   int64_t runtime_ns, const JobOptions &options) {
+  uint64_t ios = stats.completion.count();
+  int64_t ns = ios ? runtime_ns : 0;
+  double bytes_per_second = per_second(stats.bytes, ns);
+  json.open(key);
+  json.put("io_bytes", stats.bytes);
+  json.put("io_kbytes", stats.bytes >> 10);
+  json.put("bw_bytes", static_cast<uint64_t>(bytes_per_second));
+  json.put("bw", static_cast<uint64_t>(bytes_per_second / 1024));
+  json.put("iops", per_second(ios, ns));
+  json.put("runtime", ns / kNsPerMs);
+  json.put("total_ios", ios);
+  json.put("short_ios", 0);
+  json.put("drop_ios", 0);
+  put_submission(json, stats);
+  put_latency(json, "clat_ns", stats.completion, percentiles_of(options));
+  put_latency(json, "lat_ns", stats.latency(), {});
+  put_bandwidth(json, stats, bytes_per_second);
+  json.close();
+}
+
+void put_levels(JsonWriter &json, const char *key, const std::array<double, kDepthLevels> &shares,
+                const char *first) {
+  constexpr const char *kNames[] = {"1", "2", "4", "8", "16", "32", ">=64"};
+  json.open(key);
+  for (size_t i = 0; i < kDepthLevels; i++)
+    json.put(i == 0 ? first : kNames[i], shares[i]);
+  json.close();
+}
+
+// fio's names of the levels of iodepth_submit differ: 0, 4, 8, ... 64, >=64. One I/O at a time is
+// in the first above 0.
+void put_batches(JsonWriter &json, const char *key, bool any) {
+  constexpr const char *kNames[] = {"0", "4", "8", "16", "32", "64", ">=64"};
+  json.open(key);
+  for (size_t i = 0; i < kDepthLevels; i++)
+    json.put(kNames[i], i == 1 && any ? 100.0 : 0.0);
+  json.close();
+}
+
+void put_depths(JsonWriter &json, const JobStats &stats) {
+  std::array<double, kDepthLevels> shares{};
+  for (size_t i = 0; i < kDepthLevels; i++) {
+    if (stats.submitted)
+      shares[i] =
+          100 * static_cast<double>(stats.depth_levels[i]) / static_cast<double>(stats.submitted);
+  }
+  put_levels(json, "iodepth_level", shares, "1");
+  put_batches(json, "iodepth_submit", stats.submitted > 0);
+  put_batches(json, "iodepth_complete", stats.submitted > 0);
+}
+
+void put_shares(JsonWriter &json, const JobStats &stats) {
+  LatencyShares shares = latency_shares(stats);
+  auto put = [&](const char *key, const auto &list) {
+    json.open(key);
+    for (const auto &[name, share] : list)
+      json.put(name, share);
+    json.close();
+  };
+  put("latency_ns", shares.ns);
+  put("latency_us", shares.us);
+  put("latency_ms", shares.ms);
+}
+
+void put_job(JsonWriter &json, const ReportJob &job) {
+  constexpr const char *kNames[] = {"read", "write", "trim"};
+  constexpr int kEio = 5;
+  const JobStats &stats = job.stats;
+  json.open();
+  json.put("jobname", job.name);
+  json.put("groupid", job.group);
+  json.put("error", stats.errors ? kEio : 0);
+  json.put("eta", 0);
+  json.put("elapsed", stats.runtime_ns() / kNsPerSecond + 1);
+  json.open("job options");
+  for (const auto &[name, value] : job.options->given)
+    json.put(name, value);
+  json.close();
+  for (unsigned i = 0; i < kDirections; i++)
+    put_direction(json, kNames[i], stats.directions[i], stats.runtime_ns(), *job.options);
+  json.open("sync");
+  json.put("total_ios", stats.syncs.count());
+  put_latency(json, "lat_ns", stats.syncs,
+              stats.syncs.count() ? percentiles_of(*job.options) : std::vector<double>{});
+  json.close();
+  json.put("job_runtime", stats.runtime_ns() / kNsPerMs);
+  json.put("usr_cpu", 0.0);
+  json.put("sys_cpu", 0.0);
+  json.put("ctx", 0);
+  json.put("majf", 0);
+  json.put("minf", 0);
+  put_depths(json, stats);
+  put_shares(json, stats);
+  json.put("latency_depth", job.options->depth);
+  json.put("latency_target", 0);
+  json.put("latency_percentile", 100.0);
+  json.put("latency_window", 0);
+  if (stats.replayed > 0) {
+    json.open("revosim_replay");
+    json.put("commands", stats.replayed);
+    json.put("wrapped", stats.wrapped);
+    json.put("late_mean_ns",
+             static_cast<double>(stats.late_sum_ns) / static_cast<double>(stats.replayed));
+    json.put("late_max_ns", stats.late_max_ns);
+    json.put("late_last_ns", stats.late_last_ns);
+    json.close();
+  }
+  json.close();
+}
+
+uint64_t change_of(const Report &report, const std::string &name) {
+  auto found = report.counters.find(name);
+  return found == report.counters.end() ? 0 : found->second.after - found->second.before;
+}
+
+void put_disks(JsonWriter &json, const Report &report) {
+  json.open_array("disk_util");
+  for (size_t port = 0; port < report.backend.size(); port++) {
+    std::string prefix = "port" + std::to_string(port) + ".";
+    json.open();
+    json.put("name", "ssd" + std::to_string(port));
+    json.put("read_ios", change_of(report, prefix + "reads"));
+    json.put("write_ios", change_of(report, prefix + "writes"));
+    json.put("read_merges", 0);
+    json.put("write_merges", 0);
+    json.put("read_ticks", 0);
+    json.put("write_ticks", 0);
+    json.put("in_queue", 0);
+    json.put("util", report.end_ns > report.start_ns ? 100.0 : 0.0);
+    json.close();
+  }
+  json.close_array();
+}
+
+void put_counters(JsonWriter &json, const Report &report) {
+  json.open("counters");
+  for (const auto &[name, change] : report.counters)
+    json.put(name, change.after - change.before);
+  json.close();
+  uint64_t host_bytes = 0;
+  uint64_t flash_bytes = 0;
+  for (size_t port = 0; port < report.backend.size(); port++) {
+    std::string prefix = "port" + std::to_string(port) + ".";
+    host_bytes += change_of(report, prefix + "write_sectors") * RD_SECTOR_BYTES;
+    flash_bytes += change_of(report, prefix + "nand_write_bytes");
+  }
+  if (host_bytes > 0)
+    json.put("write_amplification",
+             static_cast<double>(flash_bytes) / static_cast<double>(host_bytes));
+}
+
+void put_revosim(JsonWriter &json, const Report &report) {
+  json.open("revosim");
+  json.put("version", report.version);
+  json.put("profile", report.profile);
+  json.put("placement", report.placement);
+  json.put("members", report.setup.members);
+  json.put("member_bytes", report.setup.member_bytes);
+  json.put("virtual_ns", report.end_ns - report.start_ns);
+  json.put("interrupted", report.interrupted ? 1 : 0);
+  put_counters(json, report);
+  json.close();
+}
+
+}  // namespace
+
+std::string json_report(const Report &report) {
+  JsonWriter json;
+  json.open();
+  // fio's tools want a version of fio's form; the figures have the schema of this one.
+  json.put("fio version", "fio-3.33");
+  json.put("timestamp", report.end_ns / kNsPerSecond);
+  json.put("timestamp_ms", report.end_ns / kNsPerMs);
+  json.put("time", "virtual");
+  json.open("global options");
+  for (const auto &[name, value] : report.global.given)
+    json.put(name, value);
+  json.close();
+  json.open_array("jobs");
+  for (const ReportJob &job : report.jobs)
+    put_job(json, job);
+  json.close_array();
+  put_disks(json, report);
+  put_revosim(json, report);
+  json.close();
+  return json.text();
+}
+
+}  // namespace revodrive::sim

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/simulation.h"
+
+#include <algorithm>
+
+#include "sim/user_error.h"
+
+namespace revodrive::sim {
+
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+uint64_t page_up(uint64_t bytes) {
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
+// Guest memory for one request: data that nobody looks at needs none, but an address.
+uint64_t buffer_bytes(const RunningJob &running) {
+  const JobOptions &job = running.options;
+  if (!job.replay.log.empty())
+    return page_up(std::max(running.trace.longest_bytes, kPage));
+  return page_up(std::max(job.block_max[static_cast<unsigned>(Op::kRead)],
+                          job.block_max[static_cast<unsigned>(Op::kWrite)]));
+}
+
+unsigned long long big(uint64_t value) {
+  return value;
+}
+
+}  // namespace
+
+Simulation::Simulation(const rd_card_config &config, const HostSetup &setup,
+                       const std::string &placement, const std::vector<JobOptions> &jobs)
+    : setup_(setup), placement_(placement) {
+  lay_out(jobs);
+  uint64_t bytes = HbaDriver::kAreaBytes;
+  for (const auto &job : jobs_)
+    bytes += buffer_bytes(*job) * job->options.depth;
+  host_ = std::make_unique<CardHost>(config, bytes);
+  for (unsigned port = 0; port < setup.members; port++)
+    host_->attach(port, setup.member_bytes);
+  driver_ = std::make_unique<HbaDriver>(*host_, CardHost::kMemoryBase);
+  blocks_ = std::make_unique<BlockLayer>(*host_, *driver_, setup.members, setup.depth);
+}
+
+// Clones become jobs of their own; stonewall begins a wave and a group, new_group a group.
+void Simulation::lay_out(const std::vector<JobOptions> &jobs) {
+  unsigned wave = 0;
+  unsigned group = 0;
+  for (const JobOptions &options : jobs) {
+    bool first = jobs_.empty();
+    if (!first && (options.stonewall || options.new_group))
+      group++;
+    if (!first && options.stonewall)
+      wave++;
+    for (unsigned clone = 0; clone < options.clones; clone++) {
+      auto running = std::make_unique<RunningJob>();
+      running->options = options;
+      running->wave = wave;
+      running->group = group;
+      running->clone = clone;
+      if (!options.replay.log.empty())
+        running->trace = read_trace(options, clone);
+      jobs_.push_back(std::move(running));
+    }
+  }
+  waves_ = wave + 1;
+}
+
+Members Simulation::members() const {
+  return {setup_.members, setup_.member_bytes, setup_.max_command_bytes, blocks_->in_flight()};
+}
+
+void Simulation::prepare() {
+  driver_->probe(setup_.members, setup_.coalescing);
+  uint64_t buffers = CardHost::kMemoryBase + HbaDriver::kAreaBytes;
+  unsigned number = 0;
+  for (auto &running : jobs_) {
+    uint64_t bytes = buffer_bytes(*running) * running->options.depth;
+    build(*running, number++, buffers);
+    buffers += bytes;
+  }
+  start_ns_ = host_->now_ns();
+}
+
+Placement &Simulation::target(const std::string &name, const JobOptions &job) {
+  std::unique_ptr<Placement> &placement = targets_[name];
+  if (placement)
+    return *placement;
+  if (name == "card") {
+    placement = Placement::volume(members(), placement_);
+    return *placement;
+  }
+  bool is_ssd = name.size() == 4 && name.starts_with("ssd") && name[3] >= '0' && name[3] <= '9';
+  unsigned port = is_ssd ? static_cast<unsigned>(name[3] - '0') : RD_MAX_PORTS;
+  if (port >= setup_.members)
+    fail("%s: job '%s': filename=%s: there are card and ssd0 to ssd%u", job.where.c_str(),
+         job.name.c_str(), name.c_str(), setup_.members - 1);
+  placement = Placement::single(members(), port);
+  return *placement;
+}
+
+// Each file's part of the job, as fio cuts it.
+std::vector<Region> Simulation::regions(const JobOptions &job, unsigned clone,
+                                        const std::vector<Placement *> &targets) const {
+  std::vector<Region> regions;
+  uint64_t least = *std::max_element(job.block_min.begin(), job.block_min.end());
+  for (size_t i = 0; i < targets.size(); i++) {
+    uint64_t whole = targets[i]->bytes();
+    if (job.file_size.given())
+      whole = std::min(whole, job.file_size.of(whole));
+    uint64_t first = job.offset.of(whole) + clone * job.offset_increment;
+    if (job.offset.percent)
+      first = first / job.block_min[0] * job.block_min[0];
+    uint64_t bytes = first < whole ? whole - first : 0;
+    if (job.size.percent)
+      bytes = std::min(bytes, job.size.of(whole));
+    else if (job.size.bytes)
+      bytes = std::min(bytes, job.size.bytes / targets.size());
+    bytes -= bytes % RD_SECTOR_BYTES;
+    if (first % RD_SECTOR_BYTES != 0 || bytes < least)
+      fail(
+          "%s: job '%s': offset %llu, size %llu of %s with %llu bytes: no block of %llu bytes fits",
+          job.where.c_str(), job.name.c_str(), big(first), big(bytes), job.files[i].c_str(),
+          big(whole), big(least));
+    regions.push_back({first, first + bytes});
+  }
+  return regions;
+}
+
+void Simulation::build(RunningJob &running, unsigned number, uint64_t buffers) {
+  const JobOptions &job = running.options;
+  JobParts parts{.host = *host_, .blocks = *blocks_, .cost = setup_.cost};
+  // randrepeat=0 means other numbers, here: others that are the same in each run.
+  uint64_t base = job.seed + (job.repeat || job.seed_given ? 0 : mix64(0x5EED));
+  parts.seed = mix64(mix64(base) + number);
+  parts.buffers = buffers;
+  parts.buffer_bytes = buffer_bytes(running);
+  if (!job.replay.log.empty()) {
+    auto resolve = [&](const std::string &name) { return &target(name, job); };
+    parts.source = open_replay(job, std::move(running.trace), resolve, &parts.targets);
+  } else {
+    for (const std::string &file : job.files)
+      parts.targets.push_back(&target(file, job));
+    std::vector<Region> regions = this->regions(job, running.clone, parts.targets);
+    uint64_t total = 0;
+    for (const Region &region : regions)
+      total += region.bytes();
+    if (job.io_size.given())
+      total = job.io_size.of(total);
+    parts.planned_bytes = total * job.loops;
+    parts.source = std::make_unique<Generator>(job, regions, total, parts.seed);
+  }
+  if (!job.write_log.empty())
+    parts.log = open_issue_log(job, running.clone);
+  running.job = std::make_unique<Job>(running.options, std::move(parts));
+}
+
+void Simulation::run(const std::function<bool()> &tick) {
+  for (unsigned wave = 0; wave < waves_; wave++) {
+    if (!run_wave(wave, tick))
+      break;
+  }
+  for (auto &running : jobs_)
+    running->job->stop();
+}
+
+bool Simulation::run_wave(unsigned wave, const std::function<bool()> &tick) {
+  std::vector<Job *> active;
+  Rng rng(wave);
+  for (auto &running : jobs_) {
+    if (running->wave != wave)
+      continue;
+    auto [least, most] = running->options.start_delay_ns;
+    int64_t delay_ns =
+        least + static_cast<int64_t>(rng.below(static_cast<uint64_t>(most - least) + 1));
+    running->job->start(host_->now_ns() + delay_ns);
+    active.push_back(running->job.get());
+  }
+  bool go_on = true;
+  constexpr unsigned kTickSteps = 4096;
+  for (unsigned steps = 0; !active.empty(); steps++) {
+    step(active);
+    std::erase_if(active, [](Job *job) { return job->state() == Job::State::kDone; });
+    if (steps % kTickSteps != 0 || !go_on)
+      continue;
+    go_on = tick();
+    for (Job *job : active) {
+      if (!go_on)
+        job->stop();
+    }
+  }
+  return go_on;
+}
+
+// To the next moment at which the card or a job has something to do.
+void Simulation::step(std::vector<Job *> &active) {
+  int64_t next_ns = host_->deadline_ns();
+  for (Job *job : active)
+    next_ns = std::min(next_ns, job->wake_ns());
+  if (next_ns == RD_NEVER)
+    throw std::logic_error("jobs wait, but neither card nor job has anything to do");
+  host_->move_to(std::max(next_ns, host_->now_ns()));
+  do {
+    blocks_->serve([](IoRequest &io) { io.job->completed(io); });
+    for (Job *job : active) {
+      if (job->wake_ns() <= host_->now_ns())
+        job->pump();
+    }
+  } while (host_->irq());
+}
+
+uint64_t Simulation::done_ios() const {
+  uint64_t ios = 0;
+  for (const auto &running : jobs_)
+    ios += running->job->stats().submitted;
+  return ios;
+}
+
+double Simulation::done_share() const {
+  double sum = 0;
+  for (const auto &running : jobs_)
+    sum += running->job->done_share();
+  return sum / static_cast<double>(jobs_.size());
+}
+
+}  // namespace revodrive::sim
