@@ -327,7 +327,53 @@ START_TEST(journeys_survive_save_and_load) {
     ck_assert_uint_eq(twin.count, storm.count - before);
     ck_assert(twin.seen == storm.seen);
     ck_assert_uint_eq(twin.running.size(), 0);
+    for (const char *name : {"read_latency_count", "read_latency_sum_ns", "write_latency_p99_ns",
+                             "write_stage_die_ns", "flush_latency_max_ns"})
+      ck_assert_uint_eq(target.counter(name), source.counter(name));
   }
+}
+END_TEST
+
+// The card's sums are those of the records, of all of them and of nothing else.
+START_TEST(statistics_are_of_the_records) {
+  ScriptedHost host;
+  build(host);
+  Driver driver(host);
+  driver.probe();
+  ck_assert_int_eq(rd_card_set(host.card(), RD_CARD, "reset_latency", 0, nullptr), 0);
+  Storm storm(host, driver, seed());
+  std::map<unsigned, std::vector<int64_t>> latencies;
+  std::map<std::string, uint64_t> stages;
+  host.on_command = [&](const rd_command_record &record) {
+    storm.check(record);
+    latencies[record.kind].push_back(record.end_ns - record.start_ns);
+    for (unsigned stage = 0; stage < RD_STAGES; stage++)
+      stages[std::string(rd_kind_name(record.kind)) + "_stage_" + rd_stage_name(stage) + "_ns"] +=
+          static_cast<uint64_t>(record.stage_ns[stage]);
+  };
+  for (int i = 0; i < 3000; i++)
+    storm.step();
+  storm.drain();
+  for (auto &[kind, all] : latencies) {
+    std::sort(all.begin(), all.end());
+    std::string prefix = std::string(rd_kind_name(kind)) + "_latency_";
+    auto median = static_cast<uint64_t>(all[(all.size() - 1) / 2]);
+    ck_assert_uint_eq(host.counter(prefix + "count"), all.size());
+    ck_assert_uint_eq(host.counter(prefix + "sum_ns"),
+                      std::accumulate(all.begin(), all.end(), uint64_t{0}));
+    ck_assert_uint_eq(host.counter(prefix + "min_ns"), all.front());
+    ck_assert_uint_eq(host.counter(prefix + "max_ns"), all.back());
+    ck_assert_uint_ge(host.counter(prefix + "p50_ns"), median);
+    ck_assert_uint_le(host.counter(prefix + "p50_ns"), median + median / 64);
+    ck_assert_uint_le(host.counter(prefix + "p99_9_ns"), host.counter(prefix + "p99_99_ns"));
+  }
+  for (const auto &[name, ns] : stages)
+    ck_assert_msg(host.counter(name) == ns, "%s", name.c_str());
+  rd_error error = {};
+  ck_assert_int_eq(rd_card_set(host.card(), RD_CARD, "nonsense", 0, &error), -EINVAL);
+  ck_assert_ptr_nonnull(std::strstr(error.text, "nonsense"));
+  ck_assert_int_eq(rd_card_set(host.card(), RD_CARD, "reset_latency", 0, &error), 0);
+  ck_assert_uint_eq(host.counter("read_latency_count"), 0);
 }
 END_TEST
 
@@ -390,7 +436,8 @@ END_TEST
 }  // namespace
 
 int main() {
-  return run_tests("journey", {stages_add_up_whatever_happens, a_lonely_read,
-                               a_late_backend_is_the_hosts, journeys_survive_save_and_load,
-                               cut_takes_from_the_end, stream_of_a_journey, names});
+  return run_tests("journey",
+                   {stages_add_up_whatever_happens, a_lonely_read, a_late_backend_is_the_hosts,
+                    journeys_survive_save_and_load, statistics_are_of_the_records,
+                    cut_takes_from_the_end, stream_of_a_journey, names});
 }

@@ -18,6 +18,7 @@
 #include "bridge/slot.h"
 #include "revodrive/event_queue.h"
 #include "revodrive/host_port.h"
+#include "revodrive/latency_stats.h"
 #include "revodrive/pcie_link.h"
 #include "revodrive/profile.h"
 #include "revodrive/stream.h"
@@ -29,6 +30,7 @@ struct BridgeParts {
   HostPort &host;
   EventQueue &queue;
   PcieLink &link;
+  LatencyStats &latency;
   BridgeProfile bridge;
   SataProfile sata;
   bool timing;

@@ -91,6 +91,7 @@ void Core::report() {
   int64_t told_ns = now_ns();
   for (CommandRecord &record : records_) {
     record.journey.reach(Stage::kCoalescing, told_ns);
+    parts_.latency.add(record.kind, record.journey);
     if (parts_.host.wants_commands())
       parts_.host.command_done(record.as_told());
   }

@@ -34,7 +34,7 @@ Card::Card(const Profile &profile, const rd_card_config &config, const Persisten
       ports_(config.ports),
       host_(ops, host),
       link_(profile.pcie, config.timing),
-      bridge_({host_, queue_, link_, profile.bridge, profile.sata, config.timing}),
+      bridge_({host_, queue_, link_, latency_, profile.bridge, profile.sata, config.timing}),
       store_(stored) {
   link_.watch(host_.observer());
 }
@@ -175,11 +175,24 @@ void Card::reset(rd_reset kind) {
 }
 
 int Card::set(unsigned port, std::string_view name, uint64_t value, rd_error *error) {
+  if (port == RD_CARD)
+    return set_own(name, error);
   if (port >= ports_ || !members_[port]) {
     set_error(error, "port %u: no SSD is there", port);
     return -ENODEV;
   }
   return members_[port]->drive().set(name, value, error) ? 0 : -EINVAL;
+}
+
+// Values of the card itself.
+int Card::set_own(std::string_view name, rd_error *error) {
+  if (name == "reset_latency") {
+    latency_.clear();
+    return 0;
+  }
+  set_error(error, "'%.*s': the card has no value of that name to set; there is reset_latency",
+            static_cast<int>(name.size()), name.data());
+  return -EINVAL;
 }
 
 std::vector<uint8_t> Card::save() const {
@@ -192,6 +205,7 @@ std::vector<uint8_t> Card::save() const {
   out.put_bytes({reinterpret_cast<const uint8_t *>(profile_.name.data()), profile_.name.size()});
   out.put(queue_.next_order());
   link_.save(out);
+  latency_.save(out);
   for (const auto &member : members_) {
     out.put(member ? member->sectors() : uint64_t{0});
     if (member)
@@ -242,6 +256,7 @@ int Card::load(std::span<const uint8_t> bytes, rd_error *error) {
 void Card::load_body(StreamReader &in) {
   auto next_order = in.get<uint64_t>();
   link_.load(in);
+  latency_.load(in);
   for (auto &member : members_) {
     if (in.get<uint64_t>() != (member ? member->sectors() : 0))
       in.fail();
@@ -277,6 +292,7 @@ void Card::query(const Visitor &visit) const {
   visit("dma_errors", host_.dma_errors());
   visit("pcie_up_busy_ns", static_cast<uint64_t>(link_.busy_up_ns()));
   visit("pcie_down_busy_ns", static_cast<uint64_t>(link_.busy_down_ns()));
+  latency_.query(visit);
   for (unsigned port = 0; port < ports_; port++) {
     if (!members_[port])
       continue;

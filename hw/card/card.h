@@ -18,6 +18,7 @@
 #include "card/persistent_store.h"
 #include "revodrive/event_queue.h"
 #include "revodrive/host_port.h"
+#include "revodrive/latency_stats.h"
 #include "revodrive/pcie_link.h"
 #include "revodrive/profile.h"
 
@@ -60,6 +61,7 @@ class Card final : private DriveStore {
   // Marks the card as inside a call; the outermost one settles at its end.
   class Entry;
   void settle();
+  int set_own(std::string_view name, rd_error *error);
   void load_body(StreamReader &in);
   bool faults_are_sane();
   void drop_faults();
@@ -77,6 +79,7 @@ class Card final : private DriveStore {
   HostPort host_;
   EventQueue queue_;
   PcieLink link_;
+  LatencyStats latency_;
   Bridge bridge_;
   std::array<std::unique_ptr<Member>, RD_MAX_PORTS> members_;
   PersistentStore store_;

@@ -60,8 +60,25 @@ static void publish(void *opaque, const char *name, uint64_t value) {
   object_property_add(p->obj, property, "uint64", get_counter, NULL, release_counter, counter);
 }
 
+/* A write of any value forgets what the card knows of latencies. */
+static void reset_latency(Object *obj, Visitor *v, const char *name, void *opaque, Error **errp) {
+  RevoCard *card = opaque;
+  uint64_t value;
+
+  if (visit_type_uint64(v, name, &value, errp) && card->core)
+    rd_card_set(card->core, RD_CARD, "reset_latency", value, NULL);
+}
+
+static void get_nothing(Object *obj, Visitor *v, const char *name, void *opaque, Error **errp) {
+  uint64_t value = 0;
+
+  visit_type_uint64(v, name, &value, errp);
+}
+
 void revo_counters_publish(RevoCard *card, Object *obj, const char *prefix) {
   Publish p = {card, obj, prefix};
 
   rd_card_query(card->core, publish, &p);
+  if (!*prefix)
+    object_property_add(obj, "reset-latency", "uint64", get_nothing, reset_latency, NULL, card);
 }

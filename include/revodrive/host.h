@@ -14,6 +14,7 @@
 #ifndef REVODRIVE_HOST_H
 #define REVODRIVE_HOST_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@ extern "C" {
 #endif
 
 #define RD_MAX_PORTS 8      /* two cores of four phys */
+#define RD_CARD UINT_MAX    /* in place of a port: the card itself */
 #define RD_NEVER INT64_MAX  /* a deadline that never comes */
 #define RD_SECTOR_BYTES 512 /* logical sector of every member */
 
@@ -219,8 +221,9 @@ void rd_card_detach(struct rd_card *card, unsigned port);
 
 /* Calls persist() with the state as it is now: the machine stops or is about to be killed. */
 void rd_card_store(struct rd_card *card);
-/* Sets a named value of a member, as "smart_life_left" (docs/device.md). -ENODEV, -EINVAL with a
- * message. */
+/* Sets a named value of a member, as "smart_life_left" (docs/device.md), or with RD_CARD for the
+ * port of the card: "reset_latency" (any value) forgets what is known of latencies. -ENODEV,
+ * -EINVAL with a message. */
 int rd_card_set(struct rd_card *card, unsigned port, const char *name, uint64_t value,
                 struct rd_error *error);
 

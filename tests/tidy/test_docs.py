@@ -77,6 +77,24 @@ def test_counters(repository):
     assert documented - code == set(), "in docs/counters.md, but not in hw"
 
 
+def test_latency_names(repository):
+    """Kinds, stages and percentiles are composed to names; docs/counters.md has each part."""
+    page = repository.files["docs/counters.md"]
+    section = re.search(r"^## Latency\n(.*?)(?=^## )", page, re.S | re.M)[1]
+    documented = set(re.findall(r"`(\w+)`", section))
+    journey = repository.files["hw/timing/journey.cc"]
+    stats = repository.files["hw/timing/latency_stats.cc"]
+    code = set()
+    for table in re.findall(r"kNames\[\] = \{(.*?)\};", journey, re.S):
+        code |= set(re.findall(r'"(\w+)"', table))
+    percentiles = re.findall(r'\{"(p[\d_]+)", ', stats)
+    code |= {f"{name}_ns" for name in percentiles}
+    code |= set(re.findall(r'"latency_(\w+)"', stats))
+    assert len(percentiles) == 6
+    assert {"read", "die", "count", "p99_999_ns"} <= code
+    assert code - documented == set(), "not in docs/counters.md"
+
+
 def test_profile_keys(repository):
     code = set(re.findall(r'\{"(\w+)", "(\w+)", &out->[\w.]+, (\d+), (\d+)\}',
                           repository.files["hw/card/profile.cc"]))
