@@ -96,6 +96,57 @@ START_TEST(random_bookings) {
 }
 END_TEST
 
+// The same rules written down plainly: the first gap that fits, 128 gaps remembered, the oldest
+// forgotten. Any workload must be booked alike.
+class PlainTimeline {
+ public:
+  Span reserve(int64_t earliest_ns, int64_t duration_ns) {
+    for (size_t i = 0; i < gaps_.size(); i++) {
+      Span gap = gaps_[i];
+      int64_t start_ns = std::max(earliest_ns, gap.start_ns);
+      if (gap.end_ns - start_ns < duration_ns)
+        continue;
+      Span used{start_ns, start_ns + duration_ns};
+      gaps_.erase(gaps_.begin() + static_cast<std::ptrdiff_t>(i));
+      insert(i, {used.end_ns, gap.end_ns});
+      insert(i, {gap.start_ns, used.start_ns});
+      return used;
+    }
+    int64_t start_ns = std::max(earliest_ns, until_ns_);
+    insert(gaps_.size(), {until_ns_, start_ns});
+    until_ns_ = start_ns + duration_ns;
+    return {start_ns, until_ns_};
+  }
+
+ private:
+  void insert(size_t index, Span gap) {
+    if (gap.start_ns >= gap.end_ns)
+      return;
+    gaps_.insert(gaps_.begin() + static_cast<std::ptrdiff_t>(index), gap);
+    if (gaps_.size() > 128)
+      gaps_.erase(gaps_.begin());
+  }
+  std::vector<Span> gaps_;
+  int64_t until_ns_ = 0;
+};
+
+START_TEST(as_written_down_plainly) {
+  Random random(test::seed());
+  for (int round = 0; round < 20; round++) {
+    Timeline line;
+    PlainTimeline plain;
+    int64_t now_ns = 0;
+    auto ahead = 100 + static_cast<uint64_t>(round) * 1000;
+    for (int i = 0; i < 5000; i++) {
+      now_ns += static_cast<int64_t>(random.below(30));
+      int64_t at_ns = now_ns + static_cast<int64_t>(random.below(ahead));
+      auto length_ns = static_cast<int64_t>(1 + random.below(random.one_in(10) ? 500 : 20));
+      ck_assert(line.reserve(at_ns, length_ns) == plain.reserve(at_ns, length_ns));
+    }
+  }
+}
+END_TEST
+
 START_TEST(save_and_load) {
   Random random(test::seed());
   Timeline line;
@@ -150,6 +201,7 @@ START_TEST(bad_streams) {
 END_TEST
 
 int main() {
-  return test::run_tests("timeline", {in_order, nothing_books_nothing, gaps_are_used, clear_forgets,
-                                      random_bookings, save_and_load, bad_streams});
+  return test::run_tests(
+      "timeline", {in_order, nothing_books_nothing, gaps_are_used, clear_forgets, random_bookings,
+                   as_written_down_plainly, save_and_load, bad_streams});
 }

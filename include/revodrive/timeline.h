@@ -49,13 +49,19 @@ class Timeline {
   // As many as four drives have tags. With fewer, bookings far ahead push out the gap that the next
   // command's first FIS needs.
   static constexpr size_t kMaxGaps = 128;
+  static_assert((kMaxGaps & (kMaxGaps - 1)) == 0);  // a ring
   Span book(int64_t earliest_ns, int64_t duration_ns);
   size_t first_gap_after(int64_t at_ns) const;
   void cut_gap(size_t index, Span used);
   void insert_gap(size_t index, Span gap);
   void erase_gap(size_t index);
+  Span &gap(size_t index) { return gaps_[(first_gap_ + index) % kMaxGaps]; }
+  const Span &gap(size_t index) const { return gaps_[(first_gap_ + index) % kMaxGaps]; }
 
-  std::array<Span, kMaxGaps> gaps_{};  // in order of time, before busy_until_ns_
+  // In order of time, before busy_until_ns_; the oldest is at first_gap_. A ring, so that to forget
+  // the oldest moves nothing, and most new ones are near the other end.
+  std::array<Span, kMaxGaps> gaps_{};
+  size_t first_gap_ = 0;
   size_t gap_count_ = 0;
   int64_t busy_until_ns_ = 0;
   int64_t busy_ns_ = 0;
