@@ -138,7 +138,7 @@ static void card_realize(PCIDevice *pci, Error **errp) {
   qbus_set_hotplug_handler(&card->bus, OBJECT(card));
   card->vm_running = runstate_is_running();
   card->vm_change = qdev_add_vm_change_state_handler(DEVICE(card), vm_state_changed, card);
-  if (!revo_storage_init(card, errp)) {
+  if (!revo_storage_init(card, errp) || !revo_rom_init(card, errp)) {
     card_exit(pci);
     return;
   }
@@ -207,9 +207,9 @@ static const RevoHelp hba_help[] = {
     /* Of QEMU's PCI devices, which leave these without a text. */
     {"acpi-index", "number in the guest's name of the device (0: none)"},
     {"failover_pair_id", "for network devices only"},
-    {"rombar", "0: the option ROM has no BAR"},
-    {"romfile", "file with the option ROM (empty: none)"},
-    {"romsize", "bytes of the ROM BAR, a power of two (default: from the file)"},
+    {"rombar", "0: no option ROM (one of romfile= goes to the firmware without a BAR)"},
+    {"romfile", "file with an option ROM in place of the card's own (empty: none)"},
+    {"romsize", "bytes of the ROM BAR, a power of two (default: 256 KiB, or from the file)"},
 };
 
 REVO_PROPERTIES board_properties[] = {

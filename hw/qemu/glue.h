@@ -10,6 +10,8 @@
  *   block.c     the block calls: one RevoBackend for each member
  *   member.c    the bus of the card and the device "sf2281"
  *   state_store.c  the block node of state=: what outlives the power of the members
+ *   boot.c      bootindex of a member
+ *   rom.c       the option ROM
  *   storage.c   the simple forms drive= and drive0=..drive3=, which create members
  *   counters.c  counters of the core as read-only QOM properties
  *   faults.c    fault injection as a QOM property of a member
@@ -70,7 +72,8 @@ struct RevoMember {
   bool discard, frozen;
   char *trim_reads;
   bool panic;
-  char *faults; /* rules to start with */
+  char *faults;    /* rules to start with */
+  char *boot_path; /* boot.c: its entry in the boot order, NULL if none */
   /* A region of the card's node (drive=), set before realize; otherwise NULL and conf.blk counts.
    */
   BlockBackend *shared_blk;
@@ -195,6 +198,14 @@ const char *revo_blk_name(BlockBackend *blk);
 /* storage.c */
 bool revo_storage_init(RevoCard *card, Error **errp);
 void revo_storage_exit(RevoCard *card);
+
+/* boot.c: the entry of a realized member, if it has a bootindex. */
+bool revo_boot_connect(RevoMember *member, Error **errp);
+void revo_boot_disconnect(RevoMember *member);
+void revo_boot_class_init(ObjectClass *klass);
+
+/* rom.c */
+bool revo_rom_init(RevoCard *card, Error **errp);
 
 /* faults.c */
 void revo_faults_class_init(ObjectClass *klass);

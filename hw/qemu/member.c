@@ -214,7 +214,8 @@ static void member_realize(DeviceState *dev, Error **errp) {
     revo_backend_free(&member->backend);
     return;
   }
-  if (member->faults && !revo_faults_apply(card, member->port, member->faults, errp)) {
+  if ((member->faults && !revo_faults_apply(card, member->port, member->faults, errp)) ||
+      !revo_boot_connect(member, errp)) {
     rd_card_detach(card->core, member->port);
     card->members[member->port] = NULL;
     revo_backend_free(&member->backend);
@@ -231,6 +232,7 @@ static void member_unrealize(DeviceState *dev) {
   RevoMember *member = REVO_MEMBER(dev);
   RevoCard *card = member->backend.card;
 
+  revo_boot_disconnect(member);
   rd_card_detach(card->core, member->port);
   revo_backend_drain(&member->backend);
   card->members[member->port] = NULL;
@@ -268,8 +270,7 @@ static void member_init(Object *obj) {
   RevoMember *member = REVO_MEMBER(obj);
 
   member->smart_life_left = 100;
-  device_add_bootindex_property(obj, &member->conf.bootindex, "bootindex", NULL, DEVICE(obj));
-  object_property_set_description(obj, "bootindex", "boot order of this SSD (-1: none)");
+  member->conf.bootindex = -1;
 }
 
 REVO_PROPERTIES member_properties[] = {
@@ -292,6 +293,7 @@ static void member_finalize(Object *obj) {
 }
 
 static const RevoHelp member_help[] = {
+    {"bootindex", "boot order of this SSD (-1: none)"},
     {"port", "phy of the card, from 0 (default: the first free one)"},
     {"model", "ATA model number, up to 40 characters (default: the profile's)"},
     {"serial",
@@ -320,6 +322,7 @@ static void member_class_init(ObjectClass *klass, RevoClassData data) {
   dc->unrealize = member_unrealize;
   set_bit(DEVICE_CATEGORY_STORAGE, dc->categories);
   device_class_set_props(dc, member_properties);
+  revo_boot_class_init(klass);
   revo_faults_class_init(klass);
   object_class_property_add(klass, "smart-life-left", "uint64", get_life_left, set_life_left, NULL,
                             NULL);

@@ -10,6 +10,7 @@
 #ifndef REVODRIVE_QEMU_WEAK_SYMBOLS_H
 #define REVODRIVE_QEMU_WEAK_SYMBOLS_H
 
+#pragma weak add_boot_device_path
 #pragma weak address_space_map
 #pragma weak address_space_rw
 #pragma weak address_space_unmap
@@ -45,7 +46,8 @@
 #pragma weak block_acct_done
 #pragma weak block_acct_failed
 #pragma weak block_acct_start
-#pragma weak device_add_bootindex_property
+#pragma weak check_boot_index
+#pragma weak del_boot_device_path
 #pragma weak device_class_set_props
 #pragma weak error_abort
 #pragma weak error_free
@@ -56,7 +58,9 @@
 #pragma weak flatview_translate
 #pragma weak get_ptr_rcu_reader
 #pragma weak global_aio_wait
+#pragma weak memory_region_get_ram_ptr
 #pragma weak memory_region_init_io
+#pragma weak memory_region_init_rom
 #pragma weak memory_region_is_ram_device
 #pragma weak monitor_printf
 #pragma weak msi_enabled

@@ -102,7 +102,7 @@ def join(images):
 def c_source(rom):
     rows = (rom[at:at + 16] for at in range(0, len(rom), 16))
     body = "\n".join("  " + " ".join(f"{byte}," for byte in row) for row in rows)
-    return ('#include "rom.h"\n\n'
+    return ('#include "rom/rom.h"\n\n'
             f"const uint8_t revo_rom_image[] = {{\n{body}\n}};\n"
             f"const uint32_t revo_rom_image_bytes = {len(rom)};\n")
 
