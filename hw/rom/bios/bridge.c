@@ -13,7 +13,8 @@
 #define CTL 0x100
 #define CTL_RESET 0x20
 #define PCS 0x104
-#define PCS_RUN 0x11 /* take delivery entries, receive FISes */
+#define PCS_RUN 0x11  /* take delivery entries, receive FISes */
+#define PCS_DROP 0x02 /* forget all commands */
 #define CMD_LIST 0x108
 #define RX_FIS 0x110
 #define TX_CFG 0x120
@@ -226,9 +227,9 @@ static bool wait_done(uint32_t timeout_ms) {
   return true;
 }
 
-/* The chip forgets the command, the drive gets a reset. */
+/* The chip forgets the command, the drive gets a reset. The other links stay as they are. */
 static void cancel(unsigned phy) {
-  *core_reg(phy, CTL) = CTL_RESET;
+  *core_reg(phy, PCS) = PCS_DROP;
   rings_off(phy);
   *core_reg(phy, SER_CTLSTAT + 4 * (phy % PHYS_PER_CORE)) |= SER_RESET;
   for (uint64_t end = deadline_after(CANCEL_LINK_MS); !bridge_link_up(phy) && !is_past(end);)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A PC with the card, seen from its firmware: starts QEMU, reads and writes the first serial port, waits for words.
+
+The serial port is the firmware's console too (SeaBIOS: machine option graphics=off). Nothing here knows a firmware.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("REVODRIVE_PLUGIN") or ROOT / "build" / "revodrive.so").resolve().parent
+POLL_S = 0.02
+
+
+class PcError(AssertionError):
+    """Words that did not come, or a QEMU that ended; the message has the console."""
+
+
+class Pc:
+    """start() it, wait_for() words on its console, stop() it. `arguments` are QEMU's own."""
+
+    def __init__(self, folder, *arguments, machine="q35", memory=256, options=("graphics=off",)):
+        self.console_file = pathlib.Path(folder) / "console.log"
+        self.error_file = pathlib.Path(folder) / "qemu.log"
+        kind = ",".join([machine, "accel=tcg", *options])
+        self.command = [str(ROOT / "scripts" / "qemu"), "-machine", kind, "-m", str(memory), "-nodefaults",
+                        "-display", "none", "-vga", "none", "-no-reboot", "-serial", "stdio",
+                        "-device", "isa-debug-exit,iobase=0xf4", *arguments]
+        self.process = None
+        self.seen = 0
+
+    def start(self):
+        with open(self.console_file, "wb") as console, open(self.error_file, "wb") as errors:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=console, stderr=errors)
+        return self
+
+    def console(self):
+        """All that the serial port has said, without carriage returns and escape sequences."""
+        text = self.console_file.read_bytes().decode(errors="replace").replace("\r", "")
+        return re.sub(r"\x1b(c|\[[0-9;?]*[A-Za-z])", "", text)
+
+    def send(self, text):
+        self.process.stdin.write(text.encode())
+        self.process.stdin.flush()
+
+    def wait_for(self, pattern, timeout=60, each=None):
+        """The match of `pattern` behind the last one. `each` is called at every look, to press a key for instance."""
+        deadline = time.monotonic() + timeout
+        while True:
+            ended = self.process.poll() is not None
+            text = self.console()
+            match = re.compile(pattern, re.M).search(text, self.seen)
+            if match:
+                self.seen = match.end()
+                return match
+            if ended:
+                raise PcError(f'QEMU ended (status {self.process.returncode}) without "{pattern}"\n{self.report()}')
+            if time.monotonic() > deadline:
+                raise PcError(f'no "{pattern}" within {timeout} s\n{self.report()}')
+            if each:
+                each()
+            time.sleep(POLL_S)
+
+    def wait_end(self, timeout=60):
+        """QEMU's status once it has ended by itself."""
+        try:
+            return self.process.wait(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            raise PcError(f"QEMU did not end within {timeout} s\n{self.report()}") from None
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        if self.process:
+            self.process.wait()
+            self.process.stdin.close()
+
+    def report(self):
+        words = self.error_file.read_text(errors="replace").strip()
+        return "\n".join(["--- console", *self.console().splitlines()[-60:], *(["--- QEMU", words] if words else [])])
+
+
+def block_node(name, path):
+    return ["-blockdev", f"driver=raw,node-name={name},file.driver=file,file.filename={path}"]
+
+
+def boot_sector(text):
+    """Says the text on the serial port and ends QEMU with status 1."""
+    code = bytes([
+        0xFA, 0x31, 0xC0, 0x8E, 0xD8, 0xBE, 0x1C, 0x7C,  # cli; ds = 0; si = text
+        0xAC, 0x84, 0xC0, 0x74, 0x06, 0xBA, 0xF8, 0x03, 0xEE, 0xEB, 0xF5,  # lodsb; out to 3F8h; until 0
+        0xBA, 0xF4, 0x00, 0xB0, 0x00, 0xEE, 0xF4, 0xEB, 0xFD,  # out to F4h; hlt
+    ])
+    return (code + text.encode() + b"\r\n\0").ljust(510, b"\0") + b"\x55\xAA"
