@@ -14,18 +14,29 @@
 
 namespace revodrive {
 
+// Round numbers; no parity, no journal, no engine that takes time, the whole map at hand.
 inline FlashProfile test_flash() {
-  return {.command_ns = 2000,
-          .channels = 8,
-          .dies_per_channel = 2,
-          .page_bytes = 8192,
-          .page_spare_bytes = 448,
-          .bus_mb_s = 166,
-          .read_page_us = 75,
-          .program_page_us = 1300,
-          .planes = 2,
-          .write_buffer_pages = 32,
-          .trim_range_ns = 1000};
+  FlashProfile flash;
+  flash.command_ns = 2000;
+  flash.trim_range_ns = 1000;
+  flash.write_buffer_bytes = 256 * 1024;
+  flash.channels = 8;
+  flash.dies_per_channel = 2;
+  flash.planes = 2;
+  flash.page_bytes = 8192;
+  flash.page_spare_bytes = 448;
+  flash.codeword_bytes = 1024;
+  flash.block_pages = 256;
+  flash.bus_mb_s = 166;
+  flash.read_page_us = 75;
+  flash.program_page_us = 1300;
+  flash.erase_block_us = 3800;
+  flash.raw_permille = 1145;
+  flash.map_unit_bytes = 4096;
+  flash.map_page_units = 1024;
+  flash.gc_free_permille = 5;
+  flash.endurance_cycles = 3000;
+  return flash;
 }
 
 inline SataProfile test_sata() {

@@ -10,7 +10,7 @@ using namespace revodrive;
 
 namespace {
 
-constexpr uint64_t kSectors = uint64_t{1} << 28;
+constexpr uint64_t kSectors = uint64_t{1} << 22;
 
 // One command after the other, or `depth` at a time; bytes per microsecond is MB/s.
 double mb_s(DriveBench &bench, bool write, unsigned depth, unsigned commands, uint32_t bytes,
@@ -71,6 +71,12 @@ std::vector<std::pair<int64_t, uint8_t>> trace(uint64_t seed) {
   return out;
 }
 
+// A drive that has data everywhere: one that has none answers reads at once.
+class WrittenBench : public DriveBench {
+ public:
+  WrittenBench() : DriveBench(kSectors, true, {}, {.preset = FlashPreset::kFull}) {}
+};
+
 }  // namespace
 
 START_TEST(same_input_same_times) {
@@ -95,17 +101,17 @@ START_TEST(without_timing_nothing_takes_time) {
 END_TEST
 
 START_TEST(link_is_the_limit_of_large_reads) {
-  DriveBench bench(kSectors);
+  WrittenBench bench;
   double rate = mb_s(bench, false, 32, 400, 128 * 1024, true);
   ck_assert_msg(rate > 550 && rate < 600, "%.1f MB/s", rate);
 }
 END_TEST
 
-// 16 dies of two planes: two pages of 8 KiB in 1300 us each.
+// 16 dies of two planes: two pages of 8 KiB in 1300 us each, and 104 us to move them.
 START_TEST(flash_is_the_limit_of_long_writes) {
   DriveBench bench(kSectors);
   double rate = mb_s(bench, true, 32, 1500, 128 * 1024, true);
-  ck_assert_msg(rate > 190 && rate < 205, "%.1f MB/s", rate);
+  ck_assert_msg(rate > 180 && rate < 190, "%.1f MB/s", rate);
 }
 END_TEST
 
@@ -123,9 +129,9 @@ START_TEST(buffered_write_is_quick) {
 END_TEST
 
 START_TEST(reads_pay_for_flash) {
-  DriveBench bench(kSectors);
+  WrittenBench bench;
   int64_t read_ns = latency_ns(bench, queued(false, 0, 0, 8), 4096);
-  ck_assert_int_gt(read_ns, 75000 + 8640 * 1000 / 166 + 4096 * 1000 / 600);
+  ck_assert_int_gt(read_ns, 75000 + 4320 * 1000 / 166 + 4096 * 1000 / 600);
   ck_assert_int_lt(read_ns, 150000);
   ck_assert_int_gt(latency_ns(bench, {.opcode = 0x42, .count = 8}, 0), 75000);
   ck_assert_int_lt(latency_ns(bench, {.opcode = 0xEC}, 512), 10000);
@@ -135,7 +141,7 @@ END_TEST
 START_TEST(depth_helps_random_reads) {
   double last = 0;
   for (unsigned depth : {1, 4, 32}) {
-    DriveBench bench(kSectors);
+    WrittenBench bench;
     double rate = mb_s(bench, false, depth, 4000, 4096, false);
     ck_assert_msg(rate > last * 1.5, "depth %u: %.1f MB/s after %.1f", depth, rate, last);
     last = rate;
@@ -201,7 +207,7 @@ END_TEST
 START_TEST(each_parameter_acts) {
   auto read_ns = [](const SataProfile &sata, const FlashProfile &flash, const Command &command) {
     FakeMedia media(kSectors);
-    auto drive = AtaDrive::create({}, sata, flash, media, true);
+    auto drive = AtaDrive::create({}, sata, flash, media, true, {.preset = FlashPreset::kFull});
     FakeInitiator initiator(*drive);
     FakeCommand &done = initiator.issue(command.fis(), 65536);
     initiator.run();
@@ -224,7 +230,7 @@ START_TEST(each_parameter_acts) {
   ck_assert(more([](auto &, auto &f) { f.command_ns *= 2; }, read, base_ns));
   ck_assert(more([](auto &, auto &f) { f.read_page_us *= 2; }, read, base_ns));
   ck_assert(more([](auto &, auto &f) { f.bus_mb_s /= 2; }, read, base_ns));
-  ck_assert(more([](auto &, auto &f) { f.channels = 4; }, read, base_ns));
+  ck_assert(more([](auto &, auto &f) { f.channels = f.dies_per_channel = 1; }, read, base_ns));
   ck_assert(more([](auto &, auto &f) { f.program_page_us *= 2; }, fua, base_fua_ns));
   ck_assert(more([](auto &, auto &f) { f.planes = 1; }, fua, base_fua_ns));
 }
@@ -232,7 +238,7 @@ END_TEST
 
 // A command FIS slips in before data that is booked for later, also when much is booked.
 START_TEST(commands_slip_in) {
-  DriveBench bench(kSectors);
+  WrittenBench bench;
   for (uint8_t tag = 0; tag < 31; tag++)
     bench.issue(queued(false, tag, tag * 100'003u, 8), 4096);
   FakeCommand &write = bench.issue(queued(true, 31, 0, 8), 4096);

@@ -99,7 +99,7 @@ START_TEST(c037_write_amplification) {
   FlashProfile profile = test_flash();
   profile.store_floor_permille = kFloorPermille;
   for (bool zeros : {true, false}) {
-    FlashController flash(profile, true);
+    FlashController flash(profile, 1 << 20, true);
     std::vector<uint8_t> bytes =
         zeros ? std::vector<uint8_t>(kSectors * 512) : random_bytes(kSectors * 512);
     rd_iov piece{bytes.data(), bytes.size()};
@@ -121,7 +121,7 @@ START_TEST(compressible_writes_are_faster) {
   profile.store_floor_permille = kFloorPermille;
   int64_t before_ns = INT64_MAX;
   for (unsigned percent : {0u, 25u, 50u, 75u, 100u}) {
-    FlashController flash(profile, true);
+    FlashController flash(profile, 1 << 20, true);
     std::vector<uint8_t> bytes = mixed_bytes(256 * 512, percent);
     rd_iov piece{bytes.data(), bytes.size()};
     int64_t at_ns = 0;

@@ -73,6 +73,8 @@ std::unique_ptr<Member> Member::create(HostPort &host, unsigned port, const Prof
     return nullptr;
   }
   uint64_t sectors = config.panic ? AtaDrive::kPanicSectors : config.bytes / RD_SECTOR_BYTES;
+  if (!FlashController::check(profile.flash, sectors, error))
+    return nullptr;
   std::unique_ptr<Member> member(new Member(host, port, sectors));
   member->serial_ = identity.serial;
   DriveOptions options{

@@ -33,13 +33,14 @@ Drive::Drive(const DriveIdentity &identity, const SataProfile &sata, const Flash
       options_(options),
       media_(media),
       wire_(sata, timing),
-      flash_(flash, timing),
+      flash_(flash, media.sectors(), timing),
       smart_(media.sectors()),
       self_test_(media.sectors()),
       hpa_(media.sectors()),
       firmware_(identity.firmware),
       trim_map_(media.sectors()) {
   security_.power_on(options_.frozen);
+  flash_.preset(options_.preset, identity.wwn);
 }
 
 Fis Drive::signature() const {
@@ -364,7 +365,7 @@ void Drive::query(const Visitor &visit) const {
   visit("security", security_.identify_word());
   visit("fault_hits", faults_.hits());
   visit("sata_busy_ns", static_cast<uint64_t>(wire_.busy_ns()));
-  visit("nand_write_bytes", flash_.nand_bytes_written());
+  flash_.query(visit);
   visit("power_cycles", smart_.power_cycles());
   visit("power_losses", smart_.power_losses());
 }

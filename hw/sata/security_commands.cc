@@ -50,7 +50,7 @@ void Drive::erase_unit(AtaCommand &command, const Request &request, Security::Bl
   command.step_lba = 0;
   command.step_end = media_.sectors();
   persist(command);
-  succeed(command, request, flash_.erase_all(at_ns, media_.sectors(), command.journey));
+  succeed(command, request, flash_.erase_all(at_ns, command.journey));
 }
 
 }  // namespace revodrive

@@ -33,6 +33,7 @@ struct DriveOptions {
   bool panicked = false;     // the firmware has crashed (hw/sata/panic.cc)
   bool frozen = false;       // security is frozen at each power-on, as some firmware does
   bool trim_pattern = true;  // trimmed sectors read as a pattern; false: as the backend has them
+  FlashPreset preset = FlashPreset::kFresh;  // of a drive that nothing was stored of
 };
 
 class AtaDrive : public AtaTarget {

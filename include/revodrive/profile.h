@@ -39,22 +39,62 @@ struct SataProfile {
   uint32_t link_up_us = 0;          // COMRESET to signature FIS; at most 400000
 };
 
-// [flash] The drive's controller and its NAND.
+// [flash] The drive's controller and its NAND. What a 0 means is said where it is allowed.
 struct FlashProfile {
+  // Controller.
   uint32_t command_ns = 0;            // firmware time per command
-  uint32_t channels = 0;              // 1..16
-  uint32_t dies_per_channel = 0;      // 1..16
-  uint32_t page_bytes = 0;            // user bytes of a NAND page
-  uint32_t page_spare_bytes = 0;      // also transferred
-  uint32_t bus_mb_s = 0;              // channel bus
-  uint32_t read_page_us = 0;          // tR
-  uint32_t program_page_us = 0;       // tPROG
-  uint32_t block_pages = 256;         // pages of a block: what is erased at once in a plane
-  uint32_t erase_block_us = 3800;     // tBERS
-  uint32_t planes = 0;                // pages programmed or read at once by a die, 1..4
+  uint32_t read_unit_ns = 0;          // ... and per 4 KiB read
+  uint32_t write_unit_ns = 0;         // ... and per 4 KiB written
+  uint32_t trim_range_ns = 0;         // ... and per range of a DATA SET MANAGEMENT
+  uint32_t compress_mb_s = 0;         // engine, in data of the host; 0: takes no time
+  uint32_t decompress_mb_s = 0;       // the same for reads
   uint32_t store_floor_permille = 0;  // smallest stored share after compression; 0: none
-  uint32_t write_buffer_pages = 0;    // pages accepted before the host waits for a program
-  uint32_t trim_range_ns = 0;         // firmware time per range of a DATA SET MANAGEMENT
+  uint32_t write_buffer_bytes = 0;    // stored data accepted and not yet in flash
+  uint32_t read_ahead_bytes = 0;      // read ahead of a sequential stream; 0: nothing
+
+  // NAND.
+  uint32_t channels = 0;          // 1..16
+  uint32_t dies_per_channel = 0;  // 1..16
+  uint32_t planes = 0;            // pages programmed or read at once by a die, 1..4
+  uint32_t page_bytes = 0;        // user bytes of a NAND page
+  uint32_t page_spare_bytes = 0;  // also transferred
+  uint32_t codeword_bytes = 0;    // of the error correction: the least that is transferred
+  uint32_t block_pages = 0;       // pages of a block: what is erased at once in a plane
+  uint32_t blocks_per_plane = 0;  // 0: follows from the drive's size and raw_permille
+  uint32_t bus_mb_s = 0;          // channel bus
+  uint32_t bus_command_ns = 0;    // on the bus per page: command, address, status
+  uint32_t read_page_us = 0;      // tR
+  uint32_t program_page_us = 0;   // tPROG
+  uint32_t erase_block_us = 0;    // tBERS
+
+  // Flash translation.
+  uint32_t raw_permille = 0;           // raw flash for each 1000 bytes of the drive's size
+  uint32_t raise = 0;                  // 1: one die's worth of each superblock is parity
+  uint32_t journal_permille = 0;       // written on top of data: changes of the map, metadata
+  uint32_t map_unit_bytes = 0;         // what is mapped as one, 4096..65536, a power of two
+  uint32_t map_cache_units = 0;        // units whose mapping the controller holds; 0: all
+  uint32_t map_miss_ns = 0;       // firmware time to bring one
+  uint32_t map_page_units = 0;         // units whose mapping one flash read brings
+  uint32_t gc_cost_benefit = 0;        // victims: 0 greedy, 1 weighed by age
+  uint32_t gc_free_permille = 0;       // garbage is collected while fewer superblocks are free
+  uint32_t wear_delta = 0;             // erasures between most and least worn; 0: not levelled
+  uint32_t endurance_cycles = 0;       // rated erasures of a block
+  uint32_t block_fail_ppb = 0;         // chance of an erasure that a block fails, within the rating
+  uint32_t spare_blocks_permille = 0;  // blocks kept to replace failed ones
+
+  // Sustained writes of client firmware.
+  uint32_t throttle_iops = 0;       // 4 KiB writes a second; 0: not limited
+  uint32_t throttle_burst_ios = 0;  // accepted at once before that
+  uint32_t throttle_kb_s = 0;       // stored data in 1000 bytes a second; 0: not limited
+  uint32_t throttle_burst_kb = 0;
+
+  // Energy.
+  uint32_t idle_mw = 0;      // controller and idle flash, while the drive has power
+  uint32_t active_mw = 0;    // more while its firmware works
+  uint32_t read_nj = 0;      // of a die for one tR, whatever number of planes
+  uint32_t program_nj = 0;   // ... for one tPROG
+  uint32_t erase_nj = 0;     // ... for one tBERS
+  uint32_t bus_pj_byte = 0;  // per byte over a channel
 };
 
 // [identity] What the drive says of itself.

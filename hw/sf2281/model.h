@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The parts of a FlashController and how a command meets them:
+//   read:  core, map cache, then for each piece of data: write buffer, or die and channel;
+//   decompress write: core, compress, throttle, room in the write buffer; a full page of each plane
+//   of a die
+//          goes to its queue, and garbage collection does its share
+// The translation layer (ftl.h) keeps the books, Nand and the Lanes here have the time. Reads are
+// in read.cc, writes in write.cc, garbage collection and everything else about superblocks in
+// stripes.cc, state in model_state.cc, the rest in model.cc.
+#ifndef REVODRIVE_SF2281_MODEL_H
+#define REVODRIVE_SF2281_MODEL_H
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "revodrive/flash_controller.h"
+#include "sf2281/compressor.h"
+#include "sf2281/ftl.h"
+#include "sf2281/lane.h"
+#include "sf2281/map_cache.h"
+#include "sf2281/nand.h"
+#include "sf2281/read_ahead.h"
+#include "sf2281/token_bucket.h"
+
+namespace revodrive {
+
+class FlashModel {
+ public:
+  FlashModel(const FlashProfile &profile, const FlashGeometry &geometry, uint64_t sectors,
+             bool timing);
+
+  int64_t command(int64_t at_ns, Journey &journey);
+  Span read(int64_t at_ns, uint64_t lba, uint32_t sectors, Journey &journey);
+  int64_t write(int64_t at_ns, uint64_t lba, uint32_t sectors, std::span<const rd_iov> data,
+                Journey &journey);
+  int64_t flush(int64_t at_ns, Journey &journey);
+  int64_t trim(int64_t at_ns, uint64_t lba, uint64_t sectors, Journey &journey);
+  int64_t erase_all(int64_t at_ns, Journey &journey);
+  void preset(FlashPreset kind, uint64_t seed);
+  uint64_t nand_bytes_written() const { return nand_.counts().program_bytes; }
+  FlashHealth health() const;
+  void query(const FlashController::Visitor &visit) const;
+  void watch(Observer *observer, const std::string &prefix);
+  void power_cycle();
+  void save(StreamWriter &out) const;
+  void load(StreamReader &in);
+  bool save_persistent(StreamWriter &out, size_t most_bytes) const;
+  void load_persistent(StreamReader &in);
+  const char *check_books() const;
+
+ private:
+  // Pages of the host that are on their way from the write buffer to a die, in order.
+  struct Leaving {
+    Nand::Ticket ticket;
+    uint32_t superblock = 0;
+    uint32_t bytes = 0;
+    uint64_t offset = 0;  // in the superblock's data
+  };
+  // Of an open superblock: up to where it has been handed to the dies.
+  struct Stripe {
+    uint64_t programmed = 0;
+    int64_t ready_ns = 0;  // data that has to be read first is there
+  };
+  // Data that lies together in the pages of one die.
+  struct Piece {
+    uint32_t superblock = 0;
+    uint64_t group = UINT64_MAX;  // of the superblock: the pages of one die and row
+    uint32_t low = 0, high = 0;   // bytes in the group
+    bool empty() const { return group == UINT64_MAX; }
+  };
+  struct ReadState {
+    explicit ReadState(int64_t now_ns) : at_ns(now_ns), ready{now_ns, now_ns} {}
+    int64_t at_ns;
+    Span ready;
+    Nand::Read first{};
+    Piece piece;
+    uint64_t mapped = 0;  // units that hold data
+    bool any = false;     // the first of it has come from flash
+  };
+  struct Counters {
+    uint64_t unmapped_reads = 0, buffer_hits = 0, read_ahead_hits = 0, map_misses = 0;
+    uint64_t host_write_bytes = 0, stored_bytes = 0, throttled_ns = 0, gc_wait_ns = 0;
+  };
+
+  // What the firmware's time for data is counted in, whatever the mapping unit is.
+  static constexpr uint32_t kCoreBytes = 4096;
+  int64_t core(int64_t at_ns, int64_t work_ns, const char *label, Journey &journey);
+  static int64_t engine_ns(uint64_t bytes, uint32_t mb_s);
+
+  // read.cc
+  int64_t find_maps(int64_t at_ns, uint64_t first, uint64_t last, bool wait, Journey &journey);
+  void read_units(ReadState &state, uint64_t first, uint64_t last, ReadAhead::Stream *stream);
+  void read_unit(ReadState &state, uint32_t unit);
+  void read_piece(ReadState &state);
+  Nand::Read fetch(int64_t at_ns, const Piece &piece);
+  bool buffered(const Ftl::Place &place, int64_t at_ns) const;
+  void read_ahead(int64_t at_ns, ReadAhead::Stream &stream);
+
+  // write.cc
+  struct DataCursor {
+    std::span<const rd_iov> data;
+    size_t index = 0, used = 0;
+    rd_iov take(uint64_t bytes, std::vector<uint8_t> &gathered);
+  };
+  int64_t write_unit(int64_t at_ns, uint32_t unit, uint64_t bytes, uint64_t unit_bytes,
+                     uint64_t stored, Journey &journey);
+  int64_t make_room(int64_t at_ns, uint32_t bytes, Journey &journey);
+  int64_t throttle(int64_t at_ns, uint64_t bytes, uint64_t stored, Journey &journey);
+  void retire_leaving(int64_t at_ns);
+  uint64_t unprogrammed() const;
+
+  // stripes.cc
+  uint32_t die_of(uint64_t group) const;
+  void ensure_open(Ftl::Stream stream, int64_t at_ns);
+  void finish(Ftl::Stream stream, int64_t at_ns);
+  void program_full(Ftl::Stream stream, int64_t at_ns);
+  void program_rest(Ftl::Stream stream, int64_t at_ns);
+  void program(Ftl::Stream stream, int64_t at_ns, uint32_t pages);
+  void program_parity(Ftl::Stream stream, int64_t at_ns, uint64_t row);
+  uint32_t choose_victim();
+  void collect_share(int64_t at_ns);
+  bool collect_one(int64_t at_ns);
+  void move(uint32_t unit, int64_t at_ns);
+
+  // model.cc, model_state.cc
+  uint64_t energy_uj() const;
+  void save_leaving(StreamWriter &out) const;
+  void load_leaving(StreamReader &in);
+  void save_stripes(StreamWriter &out) const;
+  void load_stripes(StreamReader &in);
+  void reset_books();
+
+  FlashProfile profile_;
+  FlashGeometry geometry_;
+  uint64_t drive_bytes_;
+  bool timing_;
+  Compressor compressor_;
+  Ftl ftl_;
+  Nand nand_;
+  MapCache map_cache_;
+  ReadAhead read_ahead_;
+  TokenBucket io_throttle_, stored_throttle_;
+  Lane core_, compress_, decompress_;
+
+  std::array<Stripe, Ftl::kStreams> stripes_;
+  std::vector<Leaving> leaving_;  // a ring, as large as the buffer can need
+  uint64_t leaving_first_ = 0, leaving_end_ = 0;
+  uint64_t leaving_bytes_ = 0;
+  int64_t gc_quota_ = 0;                 // bytes that garbage collection owes
+  uint64_t gc_ratio_permille_ = 0;       // what it moves for each byte it gains, of this victim
+  uint64_t gc_page_ = 0;                 // page it has read last: superblock and page
+  int64_t gc_ready_ns_ = 0;              // when all that it has read is there
+  std::vector<uint8_t> gathered_;        // a unit that is scattered in memory
+  int64_t first_ns_ = -1, seen_ns_ = 0;  // of the time that the drive had power
+  Counters counters_;
+};
+
+}  // namespace revodrive
+#endif

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sf2281/nand.h"
+
+#include <algorithm>
+
+namespace revodrive {
+
+namespace {
+
+constexpr int64_t kNsPerUs = 1000;
+
+}  // namespace
+
+Nand::Nand(const FlashGeometry &geometry, const FlashProfile &profile, bool timing)
+    : timing_(timing),
+      page_bytes_(profile.page_bytes),
+      page_total_bytes_(profile.page_bytes + profile.page_spare_bytes),
+      bus_mb_s_(profile.bus_mb_s),
+      bus_command_ns_(profile.bus_command_ns),
+      read_ns_(profile.read_page_us * kNsPerUs),
+      program_ns_(profile.program_page_us * kNsPerUs),
+      erase_ns_(profile.erase_block_us * kNsPerUs * geometry.block_pages /
+                std::max(profile.block_pages, 1u)),
+      dies_(geometry.dies),
+      channels_(geometry.channels) {
+}
+
+// The spare bytes belong to the code words and come along with them.
+int64_t Nand::move_ns(uint32_t pages, uint32_t bytes) const {
+  uint64_t total = uint64_t{bytes} * page_total_bytes_ / page_bytes_;
+  auto bytes_ns = static_cast<int64_t>((total * 1000 + bus_mb_s_ - 1) / bus_mb_s_);
+  return bytes_ns + pages * bus_command_ns_;
+}
+
+int64_t Nand::work_ns(Kind kind) const {
+  if (kind == Kind::kProgram)
+    return program_ns_;
+  return kind == Kind::kErase ? erase_ns_ : read_ns_;
+}
+
+Nand::Read Nand::read(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t bytes) {
+  counts_.read_ops++;
+  counts_.read_bytes += bytes;
+  counts_.bus_bytes += uint64_t{bytes} * page_total_bytes_ / page_bytes_;
+  if (!timing_)
+    return {at_ns, at_ns};
+  // A program of another die that has begun by now uses the channel first.
+  for (uint32_t other = die % channels_.size(); other < dies_.size(); other += channels_.size())
+    settle(other, at_ns);
+  int64_t moves_ns = move_ns(pages, bytes);
+  Die &it = dies_[die];
+  Span busy = it.lane.reserve(at_ns, read_ns_ + moves_ns, "read");
+  if (it.first != it.end)
+    push_back(it, busy.end_ns);
+  int64_t sensed_ns = busy.start_ns + read_ns_;
+  return {sensed_ns, channel_of(die).lane.reserve(sensed_ns, moves_ns, "out").end_ns};
+}
+
+Nand::Ticket Nand::program(int64_t at_ns, uint32_t die, uint32_t pages, bool background) {
+  uint32_t bytes = pages * page_bytes_;
+  counts_.program_ops++;
+  counts_.program_bytes += bytes;
+  counts_.bus_bytes += uint64_t{pages} * page_total_bytes_;
+  return queue(at_ns, die, Kind::kProgram, move_ns(pages, bytes), background);
+}
+
+Nand::Ticket Nand::erase(int64_t at_ns, uint32_t die) {
+  counts_.erase_ops++;
+  return queue(at_ns, die, Kind::kErase, 0, true);
+}
+
+Nand::Ticket Nand::collect(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t bytes) {
+  counts_.read_ops++;
+  counts_.read_bytes += bytes;
+  counts_.bus_bytes += uint64_t{bytes} * page_total_bytes_ / page_bytes_;
+  return queue(at_ns, die, Kind::kCollect, move_ns(pages, bytes), true);
+}
+
+Nand::Ticket Nand::queue(int64_t at_ns, uint32_t die, Kind kind, int64_t move_ns, bool background) {
+  if (!timing_)
+    return {die, 0, at_ns, false};
+  settle(die, at_ns);
+  Die &it = dies_[die];
+  Channel &channel = channel_of(die);
+  int64_t last_ns = it.lane.busy_until_ns();
+  if (it.first != it.end)
+    last_ns = std::max(last_ns, it.ops[(it.end - 1) % kOps].end_ns);
+  int64_t start_ns = std::max(at_ns, last_ns);
+  // The channel is a matter of how much is queued on it, not of who comes first.
+  channel.queued_ns = std::max(channel.queued_ns, at_ns) + move_ns;
+  int64_t wait_ns = std::max<int64_t>(channel.queued_ns - (start_ns + move_ns), 0);
+  Op op{start_ns, start_ns + move_ns + (move_ns ? wait_ns : 0) + work_ns(kind), move_ns, kind,
+        background};
+  if (it.end - it.first == kOps)
+    begin_oldest(die);
+  Ticket ticket{die, it.end, op.end_ns, background || it.background > 0};
+  it.background += background;
+  it.ops[it.end++ % kOps] = op;
+  if (kind == Kind::kProgram && !background)
+    it.host_end_ns = op.end_ns;
+  return ticket;
+}
+
+// Books what has begun by `at_ns`.
+void Nand::settle(uint32_t die, int64_t at_ns) {
+  const Die &it = dies_[die];
+  while (it.first != it.end && it.ops[it.first % kOps].start_ns < at_ns)
+    begin_oldest(die);
+}
+
+void Nand::begin_oldest(uint32_t die) {
+  static constexpr const char *kLabels[] = {"program", "erase", "collect"};
+  Die &it = dies_[die];
+  Op &op = it.ops[it.first++ % kOps];
+  it.background -= op.background;
+  int64_t begin_ns = op.kind == Kind::kProgram ? op.start_ns : op.start_ns + work_ns(op.kind);
+  int64_t moved_ns =
+      channel_of(die)
+          .lane.reserve(begin_ns, op.move_ns, op.kind == Kind::kProgram ? "in" : "out")
+          .end_ns;
+  int64_t end_ns = op.kind == Kind::kProgram ? moved_ns + program_ns_ : moved_ns;
+  end_ns = std::max(end_ns, op.end_ns);
+  Span busy =
+      it.lane.reserve(op.start_ns, end_ns - op.start_ns, kLabels[static_cast<size_t>(op.kind)]);
+  op.start_ns = busy.start_ns;
+  op.end_ns = busy.end_ns;
+  if (op.kind == Kind::kProgram && !op.background)
+    it.host_end_ns = std::max(it.host_end_ns, op.end_ns);
+  if (it.first != it.end)
+    push_back(it, op.end_ns);
+}
+
+// What waits does not start before `until_ns`.
+void Nand::push_back(Die &die, int64_t until_ns) {
+  for (uint32_t i = die.first; i != die.end; i++) {
+    Op &op = die.ops[i % kOps];
+    if (op.start_ns >= until_ns)
+      return;
+    op.end_ns += until_ns - op.start_ns;
+    op.start_ns = until_ns;
+    until_ns = op.end_ns;
+    if (op.kind == Kind::kProgram && !op.background)
+      die.host_end_ns = std::max(die.host_end_ns, op.end_ns);
+  }
+}
+
+int64_t Nand::end_ns(const Ticket &ticket) const {
+  if (!timing_)
+    return ticket.end_ns;
+  const Die &die = dies_[ticket.die];
+  if (die.end - ticket.number > kOps)
+    return ticket.end_ns;
+  return die.ops[ticket.number % kOps].end_ns;
+}
+
+int64_t Nand::host_end_ns() const {
+  int64_t end_ns = 0;
+  for (const Die &die : dies_)
+    end_ns = std::max(end_ns, die.host_end_ns);
+  return end_ns;
+}
+
+void Nand::erase_all(int64_t at_ns, int64_t duration_ns, uint32_t blocks) {
+  counts_.erase_ops += uint64_t{blocks} * dies_.size();
+  if (!timing_)
+    return;
+  for (Die &die : dies_)
+    die.lane.reserve(at_ns, duration_ns, "erase");
+}
+
+int64_t Nand::die_busy_ns() const {
+  int64_t sum = 0;
+  for (const Die &die : dies_)
+    sum += die.lane.busy_ns();
+  return sum;
+}
+
+int64_t Nand::channel_busy_ns() const {
+  int64_t sum = 0;
+  for (const Channel &channel : channels_)
+    sum += channel.lane.busy_ns();
+  return sum;
+}
+
+void Nand::clear() {
+  for (Die &die : dies_) {
+    die.lane.clear();
+    die.first = die.end;
+    die.host_end_ns = 0;
+    die.background = 0;
+    die.ops.fill({});
+  }
+  for (Channel &channel : channels_) {
+    channel.lane.clear();
+    channel.queued_ns = 0;
+  }
+}
+
+void Nand::watch(Observer *observer, const std::string &prefix) {
+  for (size_t i = 0; i < channels_.size(); i++)
+    channels_[i].lane.watch(observer, prefix + "channel " + std::to_string(i));
+  for (size_t i = 0; i < dies_.size(); i++)
+    dies_[i].lane.watch(observer, prefix + "die " + std::to_string(i));
+}
+
+void Nand::save(StreamWriter &out) const {
+  out.section("NAND");
+  out.put(static_cast<uint32_t>(dies_.size()));
+  out.put(static_cast<uint32_t>(channels_.size()));
+  for (const Die &die : dies_) {
+    die.lane.save(out);
+    out.put(die.host_end_ns);
+    out.put(die.first);
+    out.put(die.end);
+    for (const Op &op : die.ops) {
+      out.put(op.start_ns);
+      out.put(op.end_ns);
+      out.put(op.move_ns);
+      out.put(op.kind);
+      out.put(op.background);
+    }
+  }
+  for (const Channel &channel : channels_) {
+    channel.lane.save(out);
+    out.put(channel.queued_ns);
+  }
+  for (uint64_t value : {counts_.read_ops, counts_.program_ops, counts_.erase_ops,
+                         counts_.read_bytes, counts_.program_bytes, counts_.bus_bytes})
+    out.put(value);
+}
+
+void Nand::load_ops(StreamReader &in, Die &die) {
+  in.get(die.host_end_ns);
+  in.get(die.first);
+  in.get(die.end);
+  if (die.end - die.first > kOps || die.host_end_ns < 0 || die.host_end_ns > kLatestFlashNs)
+    in.fail();
+  for (Op &op : die.ops) {
+    in.get(op.start_ns);
+    in.get(op.end_ns);
+    in.get(op.move_ns);
+    auto kind = in.get<uint8_t>();
+    op.kind = static_cast<Kind>(kind);
+    in.get(op.background);
+    if (op.start_ns < 0 || op.end_ns < op.start_ns || op.end_ns > kLatestFlashNs ||
+        op.move_ns < 0 || op.move_ns > kLatestFlashNs ||
+        kind > static_cast<uint8_t>(Kind::kCollect))
+      in.fail();
+  }
+  die.background = 0;
+  for (uint32_t i = die.first; in.ok() && i != die.end; i++)
+    die.background += die.ops[i % kOps].background;
+}
+
+void Nand::load(StreamReader &in) {
+  in.section("NAND");
+  bool same = in.get<uint32_t>() == dies_.size();
+  same &= in.get<uint32_t>() == channels_.size();
+  if (!same)
+    in.fail();
+  for (Die &die : dies_) {
+    die.lane.load(in);
+    load_ops(in, die);
+  }
+  for (Channel &channel : channels_) {
+    channel.lane.load(in);
+    in.get(channel.queued_ns);
+    if (channel.queued_ns < 0 || channel.queued_ns > kLatestFlashNs)
+      in.fail();
+  }
+  for (uint64_t *value : {&counts_.read_ops, &counts_.program_ops, &counts_.erase_ops,
+                          &counts_.read_bytes, &counts_.program_bytes, &counts_.bus_bytes})
+    in.get(*value);
+  if (!in.ok())
+    clear();
+}
+
+}  // namespace revodrive
