@@ -161,7 +161,7 @@ void FlashModel::power_cycle() {
     stripes_[stream].ready_ns = 0;
   }
   nand_.clear();
-  for (Lane *lane : {&core_, &compress_, &decompress_})
+  for (Timeline *lane : {&core_, &compress_, &decompress_})
     lane->clear();
   map_cache_.clear();
   read_ahead_.clear();

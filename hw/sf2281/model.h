@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The parts of a FlashController and how a command meets them:
-//   read:  core, map cache, then for each piece of data: write buffer, or die and channel;
-//   decompress write: core, compress, throttle, room in the write buffer; a full page of each plane
-//   of a die
-//          goes to its queue, and garbage collection does its share
-// The translation layer (ftl.h) keeps the books, Nand and the Lanes here have the time. Reads are
-// in read.cc, writes in write.cc, garbage collection and everything else about superblocks in
+// The parts of a FlashController and how a command meets them. A read passes the core, the map
+// cache, then for each piece of data the write buffer, or a die and its channel, and the
+// decompressor. A write passes the core, the compressor, the throttle, and waits for room in the
+// write buffer; each full set of a die's pages goes to its queue, and garbage collection does its
+// share.
+//
+// The translation layer (ftl.h) keeps the books, Nand and the Timelines here have the time. Reads
+// are in read.cc, writes in write.cc, garbage collection and everything else about superblocks in
 // stripes.cc, state in model_state.cc, the rest in model.cc.
 #ifndef REVODRIVE_SF2281_MODEL_H
 #define REVODRIVE_SF2281_MODEL_H
@@ -18,7 +19,6 @@
 #include "revodrive/flash_controller.h"
 #include "sf2281/compressor.h"
 #include "sf2281/ftl.h"
-#include "sf2281/lane.h"
 #include "sf2281/map_cache.h"
 #include "sf2281/nand.h"
 #include "sf2281/read_ahead.h"
@@ -142,7 +142,7 @@ class FlashModel {
   MapCache map_cache_;
   ReadAhead read_ahead_;
   TokenBucket io_throttle_, stored_throttle_;
-  Lane core_, compress_, decompress_;
+  Timeline core_, compress_, decompress_;
 
   std::array<Stripe, Ftl::kStreams> stripes_;
   std::vector<Leaving> leaving_;  // a ring, as large as the buffer can need

@@ -76,7 +76,7 @@ void FlashModel::save(StreamWriter &out) const {
   read_ahead_.save(out);
   io_throttle_.save(out);
   stored_throttle_.save(out);
-  for (const Lane *lane : {&core_, &compress_, &decompress_})
+  for (const Timeline *lane : {&core_, &compress_, &decompress_})
     lane->save(out);
   save_stripes(out);
   save_leaving(out);
@@ -100,7 +100,7 @@ void FlashModel::load(StreamReader &in) {
   read_ahead_.load(in);
   io_throttle_.load(in);
   stored_throttle_.load(in);
-  for (Lane *lane : {&core_, &compress_, &decompress_})
+  for (Timeline *lane : {&core_, &compress_, &decompress_})
     lane->load(in);
   load_stripes(in);
   load_leaving(in);

@@ -49,11 +49,11 @@ Nand::Read Nand::read(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t byte
     settle(other, at_ns);
   int64_t moves_ns = move_ns(pages, bytes);
   Die &it = dies_[die];
-  Span busy = it.lane.reserve(at_ns, read_ns_ + moves_ns, "read");
+  Span busy = it.time.reserve(at_ns, read_ns_ + moves_ns, "read");
   if (it.first != it.end)
     push_back(it, busy.end_ns);
   int64_t sensed_ns = busy.start_ns + read_ns_;
-  return {sensed_ns, channel_of(die).lane.reserve(sensed_ns, moves_ns, "out").end_ns};
+  return {sensed_ns, channel_of(die).time.reserve(sensed_ns, moves_ns, "out").end_ns};
 }
 
 Nand::Ticket Nand::program(int64_t at_ns, uint32_t die, uint32_t pages, bool background) {
@@ -82,7 +82,7 @@ Nand::Ticket Nand::queue(int64_t at_ns, uint32_t die, Kind kind, int64_t move_ns
   settle(die, at_ns);
   Die &it = dies_[die];
   Channel &channel = channel_of(die);
-  int64_t last_ns = it.lane.busy_until_ns();
+  int64_t last_ns = it.time.busy_until_ns();
   if (it.first != it.end)
     last_ns = std::max(last_ns, it.ops[(it.end - 1) % kOps].end_ns);
   int64_t start_ns = std::max(at_ns, last_ns);
@@ -116,12 +116,12 @@ void Nand::begin_oldest(uint32_t die) {
   int64_t begin_ns = op.kind == Kind::kProgram ? op.start_ns : op.start_ns + work_ns(op.kind);
   int64_t moved_ns =
       channel_of(die)
-          .lane.reserve(begin_ns, op.move_ns, op.kind == Kind::kProgram ? "in" : "out")
+          .time.reserve(begin_ns, op.move_ns, op.kind == Kind::kProgram ? "in" : "out")
           .end_ns;
   int64_t end_ns = op.kind == Kind::kProgram ? moved_ns + program_ns_ : moved_ns;
   end_ns = std::max(end_ns, op.end_ns);
   Span busy =
-      it.lane.reserve(op.start_ns, end_ns - op.start_ns, kLabels[static_cast<size_t>(op.kind)]);
+      it.time.reserve(op.start_ns, end_ns - op.start_ns, kLabels[static_cast<size_t>(op.kind)]);
   op.start_ns = busy.start_ns;
   op.end_ns = busy.end_ns;
   if (op.kind == Kind::kProgram && !op.background)
@@ -165,42 +165,42 @@ void Nand::erase_all(int64_t at_ns, int64_t duration_ns, uint32_t blocks) {
   if (!timing_)
     return;
   for (Die &die : dies_)
-    die.lane.reserve(at_ns, duration_ns, "erase");
+    die.time.reserve(at_ns, duration_ns, "erase");
 }
 
 int64_t Nand::die_busy_ns() const {
   int64_t sum = 0;
   for (const Die &die : dies_)
-    sum += die.lane.busy_ns();
+    sum += die.time.busy_ns();
   return sum;
 }
 
 int64_t Nand::channel_busy_ns() const {
   int64_t sum = 0;
   for (const Channel &channel : channels_)
-    sum += channel.lane.busy_ns();
+    sum += channel.time.busy_ns();
   return sum;
 }
 
 void Nand::clear() {
   for (Die &die : dies_) {
-    die.lane.clear();
+    die.time.clear();
     die.first = die.end;
     die.host_end_ns = 0;
     die.background = 0;
     die.ops.fill({});
   }
   for (Channel &channel : channels_) {
-    channel.lane.clear();
+    channel.time.clear();
     channel.queued_ns = 0;
   }
 }
 
 void Nand::watch(Observer *observer, const std::string &prefix) {
   for (size_t i = 0; i < channels_.size(); i++)
-    channels_[i].lane.watch(observer, prefix + "channel " + std::to_string(i));
+    channels_[i].time.watch(observer, prefix + "channel " + std::to_string(i));
   for (size_t i = 0; i < dies_.size(); i++)
-    dies_[i].lane.watch(observer, prefix + "die " + std::to_string(i));
+    dies_[i].time.watch(observer, prefix + "die " + std::to_string(i));
 }
 
 void Nand::save(StreamWriter &out) const {
@@ -208,7 +208,7 @@ void Nand::save(StreamWriter &out) const {
   out.put(static_cast<uint32_t>(dies_.size()));
   out.put(static_cast<uint32_t>(channels_.size()));
   for (const Die &die : dies_) {
-    die.lane.save(out);
+    die.time.save(out);
     out.put(die.host_end_ns);
     out.put(die.first);
     out.put(die.end);
@@ -221,7 +221,7 @@ void Nand::save(StreamWriter &out) const {
     }
   }
   for (const Channel &channel : channels_) {
-    channel.lane.save(out);
+    channel.time.save(out);
     out.put(channel.queued_ns);
   }
   for (uint64_t value : {counts_.read_ops, counts_.program_ops, counts_.erase_ops,
@@ -259,11 +259,11 @@ void Nand::load(StreamReader &in) {
   if (!same)
     in.fail();
   for (Die &die : dies_) {
-    die.lane.load(in);
+    die.time.load(in);
     load_ops(in, die);
   }
   for (Channel &channel : channels_) {
-    channel.lane.load(in);
+    channel.time.load(in);
     in.get(channel.queued_ns);
     if (channel.queued_ns < 0 || channel.queued_ns > kLatestFlashNs)
       in.fail();

@@ -21,9 +21,12 @@
 
 #include "revodrive/stream.h"
 #include "sf2281/geometry.h"
-#include "sf2281/lane.h"
+#include "revodrive/timeline.h"
 
 namespace revodrive {
+
+// Far beyond any run, and far enough below the end of int64_t for sums with it: for loaded times.
+constexpr int64_t kLatestFlashNs = INT64_MAX / 4;
 
 class Nand {
  public:
@@ -83,7 +86,7 @@ class Nand {
   };
   // ops[number % kOps] keeps an operation until kOps more have come.
   struct Die {
-    Lane lane;
+    Timeline time;
     std::array<Op, kOps> ops;
     uint32_t first = 0;  // number of the oldest that waits
     uint32_t end = 0;    // ... and after the newest
@@ -91,7 +94,7 @@ class Nand {
     uint32_t background = 0;  // how many of those that wait
   };
   struct Channel {
-    Lane lane;
+    Timeline time;
     int64_t queued_ns = 0;  // when it would have moved all that was ever queued
   };
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "revodrive/stream.h"
-#include "sf2281/lane.h"
+#include "sf2281/nand.h"
 
 namespace revodrive {
 
