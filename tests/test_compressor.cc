@@ -92,6 +92,111 @@ START_TEST(tails_and_missing_data) {
 }
 END_TEST
 
+uint64_t stored(Compressor &compressor, std::vector<uint8_t> &chunk) {
+  rd_iov piece{chunk.data(), chunk.size()};
+  return compressor.stored_bytes({&piece, 1}, chunk.size());
+}
+
+// Some chunks of all kinds and sizes.
+std::vector<std::vector<uint8_t>> many_chunks(std::mt19937_64 &random, size_t count) {
+  std::vector<std::vector<uint8_t>> chunks;
+  for (size_t i = 0; i < count; i++) {
+    std::vector<uint8_t> chunk(random() % 4 ? 4096 : 512 * (1 + random() % 8));
+    size_t noise = random() % (chunk.size() + 1);
+    for (size_t at = 0; at < noise; at++)
+      chunk[at] = static_cast<uint8_t>(random());
+    chunks.push_back(std::move(chunk));
+  }
+  return chunks;
+}
+
+// What was measured before never changes what is measured: each answer is that of a new compressor.
+START_TEST(memory_changes_nothing) {
+  std::mt19937_64 random(test::seed());
+  auto chunks = many_chunks(random, 300);
+  Compressor old(kFloorPermille);
+  for (unsigned i = 0; i < 3000; i++) {
+    auto &chunk = chunks[random() % chunks.size()];
+    if (random() % 8 == 0)
+      chunk[random() % chunk.size()] ^= 1;
+    Compressor fresh(kFloorPermille);
+    ck_assert_uint_eq(stored(old, chunk), stored(fresh, chunk));
+  }
+}
+END_TEST
+
+START_TEST(almost_zeros_are_not_zeros) {
+  Compressor compressor(1);
+  std::vector<uint8_t> chunk(4096), noise = random_bytes(64);
+  uint64_t zeros = stored(compressor, chunk);
+  for (size_t at : {0, 1, 2047, 4096 - 64}) {
+    std::memcpy(&chunk[at], noise.data(), noise.size());
+    ck_assert_uint_ge(stored(compressor, chunk), zeros + 32);
+    std::memset(&chunk[at], 0, noise.size());
+    ck_assert_uint_eq(stored(compressor, chunk), zeros);
+  }
+  std::vector<uint8_t> small(512);
+  ck_assert_uint_le(stored(compressor, small), zeros);
+  ck_assert_uint_eq(stored(compressor, chunk), zeros);
+}
+END_TEST
+
+START_TEST(known_chunks_cost_a_reference) {
+  Compressor compressor(kFloorPermille, {.window_chunks = 1024, .reference_bytes = 16});
+  std::vector<uint8_t> noise = random_bytes(4096);
+  ck_assert_uint_eq(stored(compressor, noise), 4096);
+  ck_assert_uint_eq(stored(compressor, noise), 16);
+  std::vector<uint8_t> zeros(4096);
+  ck_assert_uint_eq(stored(compressor, zeros), 574);
+  ck_assert_uint_eq(stored(compressor, zeros), 16);
+  std::vector<uint8_t> twice = random_bytes(2 * 4096);
+  std::memcpy(&twice[0], &twice[4096], 4096);
+  ck_assert_uint_eq(stored(compressor, twice), 4096 + 16);
+  compressor.power_cycle();
+  ck_assert_uint_eq(stored(compressor, noise), 4096);
+  ck_assert_uint_eq(stored(compressor, noise), 16);
+  // One that has gone out of the window is stored in full.
+  std::mt19937_64 random(test::seed());
+  for (unsigned i = 0; i < 20000; i++) {
+    std::vector<uint8_t> other(512);
+    for (uint8_t &byte : other)
+      byte = static_cast<uint8_t>(random());
+    stored(compressor, other);
+  }
+  ck_assert_uint_eq(stored(compressor, noise), 4096);
+  Compressor none(kFloorPermille);
+  stored(none, noise);
+  ck_assert_uint_eq(stored(none, noise), 4096);
+}
+END_TEST
+
+START_TEST(window_is_part_of_the_state) {
+  std::mt19937_64 random(test::seed());
+  auto chunks = many_chunks(random, 200);
+  DedupeOptions options{.window_chunks = 100, .reference_bytes = 16};
+  Compressor one(kFloorPermille, options), two(kFloorPermille, options);
+  for (auto &chunk : chunks)
+    stored(one, chunk);
+  StreamWriter out;
+  one.save(out);
+  StreamReader in(out.bytes());
+  two.load(in);
+  ck_assert(in.ok() && in.at_end());
+  uint64_t references = 0;
+  for (unsigned i = 0; i < 1000; i++) {
+    auto &chunk = chunks[random() % chunks.size()];
+    uint64_t size = stored(one, chunk);
+    ck_assert_uint_eq(size, stored(two, chunk));
+    references += size == 16;
+  }
+  ck_assert_uint_gt(references, 100);
+  Compressor other(kFloorPermille, {.window_chunks = 99, .reference_bytes = 16});
+  StreamReader wrong(out.bytes());
+  other.load(wrong);
+  ck_assert(!wrong.ok());
+}
+END_TEST
+
 // Case C037: an hour of compressible writes gave 182 GB of flash writes for 1301 GB of the host.
 START_TEST(c037_write_amplification) {
   constexpr uint32_t kSectors = 256;
@@ -138,7 +243,9 @@ END_TEST
 
 int main() {
   return test::run_tests(
-      "compressor", {zeros_cost_the_floor_and_noise_its_size, ratio_follows_the_compressible_share,
-                     pieces_do_not_matter, tails_and_missing_data, c037_write_amplification,
-                     compressible_writes_are_faster});
+      "compressor",
+      {zeros_cost_the_floor_and_noise_its_size, ratio_follows_the_compressible_share,
+       pieces_do_not_matter, tails_and_missing_data, memory_changes_nothing,
+       almost_zeros_are_not_zeros, known_chunks_cost_a_reference, window_is_part_of_the_state,
+       c037_write_amplification, compressible_writes_are_faster});
 }

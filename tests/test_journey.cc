@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <numeric>
 #include <set>
@@ -377,6 +378,62 @@ START_TEST(statistics_are_of_the_records) {
 }
 END_TEST
 
+// When each of many commands ends, over a backend that takes `backend_ns` for each.
+std::vector<int64_t> end_times(bool timing, uint64_t with_seed, int64_t backend_ns) {
+  constexpr unsigned kCommands = 400;
+  ScriptedHost host;
+  host.build(8, timing);
+  for (unsigned port = 0; port < kMembers; port++)
+    host.attach(port);
+  Driver driver(host);
+  driver.probe();
+  driver.set_reg(kIntCoal, 0);
+  host.defer = true;
+  std::vector<int64_t> ends(kCommands);
+  host.on_command = [&](const rd_command_record &record) { ends[record.slot] = record.end_ns; };
+  Random random(with_seed);
+  std::deque<int64_t> due_ns;
+  auto answer_until = [&](int64_t until_ns) {
+    for (; !due_ns.empty() && due_ns.front() <= until_ns; due_ns.pop_front()) {
+      host.advance(due_ns.front() - host.now_ns());
+      host.answer();
+    }
+    host.advance(until_ns - host.now_ns());
+    while (host.irq && driver.interrupt()) {
+    }
+  };
+  for (uint16_t slot = 0; slot < kCommands; slot++) {
+    auto sectors = static_cast<uint16_t>(1 + random.below(128));
+    uint64_t lba = random.below(16000);
+    Request request = driver.read_request(lba, sectors, driver.data_addr());
+    if (random.one_in(2))
+      request = driver.write_request(lba, sectors, driver.data_addr(0x20000));
+    if (random.one_in(50))
+      request = driver.plain(0xEA);
+    request.phy = request.register_set = static_cast<uint8_t>(random.below(kMembers));
+    driver.issue(slot, request);
+    due_ns.push_back(host.now_ns() + backend_ns);
+    answer_until(host.now_ns() + static_cast<int64_t>(random.below(40'000)));
+  }
+  answer_until(host.now_ns() + 10'000'000'000);
+  return ends;
+}
+
+// Case C070: a model with its timing on must not be faster than without.
+START_TEST(c070_timing_never_makes_faster) {
+  uint64_t first = seed();
+  for (int64_t backend_ns : {0, 20'000, 500'000, 20'000'000}) {
+    std::vector<int64_t> timed = end_times(true, first, backend_ns);
+    std::vector<int64_t> untimed = end_times(false, first, backend_ns);
+    for (size_t i = 0; i < timed.size(); i++) {
+      ck_assert_int_gt(untimed[i], 0);
+      ck_assert_msg(timed[i] >= untimed[i], "command %zu: %ld ns early", i, untimed[i] - timed[i]);
+    }
+    ck_assert(timed != untimed);
+  }
+}
+END_TEST
+
 START_TEST(cut_takes_from_the_end) {
   Journey journey;
   journey.start(1000);
@@ -436,8 +493,8 @@ END_TEST
 }  // namespace
 
 int main() {
-  return run_tests("journey",
-                   {stages_add_up_whatever_happens, a_lonely_read, a_late_backend_is_the_hosts,
-                    journeys_survive_save_and_load, statistics_are_of_the_records,
-                    cut_takes_from_the_end, stream_of_a_journey, names});
+  return run_tests("journey", {stages_add_up_whatever_happens, a_lonely_read,
+                               a_late_backend_is_the_hosts, journeys_survive_save_and_load,
+                               statistics_are_of_the_records, c070_timing_never_makes_faster,
+                               cut_takes_from_the_end, stream_of_a_journey, names});
 }

@@ -12,6 +12,11 @@ namespace revodrive {
 namespace {
 
 constexpr int kLevel = 1;
+constexpr size_t kRemembered = 1 << 14;
+
+bool all_zeros(std::span<const uint8_t> chunk) {
+  return chunk[0] == 0 && std::memcmp(chunk.data(), chunk.data() + 1, chunk.size() - 1) == 0;
+}
 
 }  // namespace
 
@@ -19,16 +24,40 @@ void Compressor::FreeContext::operator()(ZSTD_CCtx_s *context) const {
   ZSTD_freeCCtx(context);
 }
 
-Compressor::Compressor(uint32_t floor_permille) : floor_permille_(floor_permille) {
+Compressor::Compressor(uint32_t floor_permille, const DedupeOptions &dedupe)
+    : floor_permille_(floor_permille),
+      reference_bytes_(dedupe.reference_bytes),
+      window_(floor_permille == 0 ? 0 : dedupe.window_chunks) {
   if (floor_permille_ == 0)
     return;
+  memory_.resize(kRemembered);
   context_.reset(ZSTD_createCCtx());
   if (!context_)
     throw std::bad_alloc();
 }
 
-// What zstd cannot squeeze into the chunk's own size fails there, and is stored as it is.
 uint32_t Compressor::measure(std::span<const uint8_t> chunk) {
+  if (!window_.active() && all_zeros(chunk))
+    return measure_zeros(chunk);
+  ContentHash hash = ContentHash::of(chunk);
+  if (window_.active() && window_.seen(hash))
+    return std::min(reference_bytes_, static_cast<uint32_t>(chunk.size()));
+  Measured &known = memory_[hash.low % kRemembered];
+  if (known.stored == 0 || known.hash != hash)
+    known = {hash, pack(chunk)};
+  return known.stored;
+}
+
+uint32_t Compressor::measure_zeros(std::span<const uint8_t> zeros) {
+  if (zeros.size() != zeros_bytes_) {
+    zeros_bytes_ = static_cast<uint32_t>(zeros.size());
+    zeros_stored_ = pack(zeros);
+  }
+  return zeros_stored_;
+}
+
+// What zstd cannot squeeze into the chunk's own size fails there, and is stored as it is.
+uint32_t Compressor::pack(std::span<const uint8_t> chunk) {
   auto size = static_cast<uint32_t>(chunk.size());
   size_t packed =
       ZSTD_compressCCtx(context_.get(), packed_.data(), size, chunk.data(), size, kLevel);

@@ -20,7 +20,9 @@ FlashModel::FlashModel(const FlashProfile &profile, const FlashGeometry &geometr
       geometry_(geometry),
       drive_bytes_(sectors * RD_SECTOR_BYTES),
       timing_(timing),
-      compressor_(profile.store_floor_permille),
+      compressor_(profile.store_floor_permille,
+                  {.window_chunks = static_cast<uint32_t>(profile.dedupe_window_chunks),
+                   .reference_bytes = static_cast<uint32_t>(profile.dedupe_reference_bytes)}),
       ftl_(geometry, profile),
       nand_(geometry, profile, timing),
       map_cache_(profile.map_cache_units >= geometry.units ? 0 : profile.map_cache_units,
@@ -163,6 +165,7 @@ void FlashModel::power_cycle() {
   nand_.clear();
   for (Timeline *lane : {&core_, &compress_, &decompress_})
     lane->clear();
+  compressor_.power_cycle();
   map_cache_.clear();
   read_ahead_.clear();
   io_throttle_.clear();

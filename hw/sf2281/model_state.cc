@@ -78,6 +78,7 @@ void FlashModel::save(StreamWriter &out) const {
   stored_throttle_.save(out);
   for (const Timeline *lane : {&core_, &compress_, &decompress_})
     lane->save(out);
+  compressor_.save(out);
   save_stripes(out);
   save_leaving(out);
   out.put(gc_quota_);
@@ -102,6 +103,7 @@ void FlashModel::load(StreamReader &in) {
   stored_throttle_.load(in);
   for (Timeline *lane : {&core_, &compress_, &decompress_})
     lane->load(in);
+  compressor_.load(in);
   load_stripes(in);
   load_leaving(in);
   in.get(gc_quota_);

@@ -14,7 +14,6 @@
 #ifndef REVODRIVE_HOST_H
 #define REVODRIVE_HOST_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +23,7 @@ extern "C" {
 #endif
 
 #define RD_MAX_PORTS 8      /* two cores of four phys */
-#define RD_CARD UINT_MAX    /* in place of a port: the card itself */
+#define RD_CARD UINT32_MAX  /* in place of a port: the card itself */
 #define RD_NEVER INT64_MAX  /* a deadline that never comes */
 #define RD_SECTOR_BYTES 512 /* logical sector of every member */
 

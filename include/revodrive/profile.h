@@ -42,15 +42,17 @@ struct SataProfile {
 // [flash] The drive's controller and its NAND. What a 0 means is said where it is allowed.
 struct FlashProfile {
   // Controller.
-  uint32_t command_ns = 0;            // firmware time per command
-  uint32_t read_unit_ns = 0;          // ... and per 4 KiB read
-  uint32_t write_unit_ns = 0;         // ... and per 4 KiB written
-  uint32_t trim_range_ns = 0;         // ... and per range of a DATA SET MANAGEMENT
-  uint32_t compress_mb_s = 0;         // engine, in data of the host; 0: takes no time
-  uint32_t decompress_mb_s = 0;       // the same for reads
-  uint32_t store_floor_permille = 0;  // smallest stored share after compression; 0: none
-  uint32_t write_buffer_bytes = 0;    // stored data accepted and not yet in flash
-  uint32_t read_ahead_bytes = 0;      // read ahead of a sequential stream; 0: nothing
+  uint32_t command_ns = 0;               // firmware time per command
+  uint32_t read_unit_ns = 0;             // ... and per 4 KiB read
+  uint32_t write_unit_ns = 0;            // ... and per 4 KiB written
+  uint32_t trim_range_ns = 0;            // ... and per range of a DATA SET MANAGEMENT
+  uint32_t compress_mb_s = 0;            // engine, in data of the host; 0: takes no time
+  uint32_t decompress_mb_s = 0;          // the same for reads
+  uint32_t store_floor_permille = 0;     // smallest stored share after compression; 0: none
+  uint64_t dedupe_window_chunks = 0;     // 4 KiB chunks known to be stored; 0: no deduplication
+  uint64_t dedupe_reference_bytes = 16;  // what a known chunk costs
+  uint32_t write_buffer_bytes = 0;       // stored data accepted and not yet in flash
+  uint32_t read_ahead_bytes = 0;         // read ahead of a sequential stream; 0: nothing
 
   // NAND.
   uint32_t channels = 0;          // 1..16
@@ -73,7 +75,7 @@ struct FlashProfile {
   uint32_t journal_permille = 0;       // written on top of data: changes of the map, metadata
   uint32_t map_unit_bytes = 0;         // what is mapped as one, 4096..65536, a power of two
   uint32_t map_cache_units = 0;        // units whose mapping the controller holds; 0: all
-  uint32_t map_miss_ns = 0;       // firmware time to bring one
+  uint32_t map_miss_ns = 0;            // firmware time to bring one
   uint32_t map_page_units = 0;         // units whose mapping one flash read brings
   uint32_t gc_cost_benefit = 0;        // victims: 0 greedy, 1 weighed by age
   uint32_t gc_free_permille = 0;       // garbage is collected while fewer superblocks are free
