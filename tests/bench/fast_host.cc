@@ -90,8 +90,7 @@ FastHost::FastHost(const Load &load) : load_(load) {
     require(rd_card_attach(card_, port, &member, &error) == 0, error.text);
   }
   probe();
-  for (unsigned slot = 0; slot < kMembers * kDepth; slot++)
-    prepare(slot);
+  fill_members();
 }
 
 FastHost::~FastHost() {
@@ -147,6 +146,18 @@ void FastHost::probe() {
   set(kPcs, 0x59);
   set(kIntMask, 0x0E00FFFB);
   writel(kGlobalEnable, 0xC0000);
+}
+
+void FastHost::fill_members() {
+  Load wanted = load_;
+  load_.write = load_.sequential = true;
+  for (unsigned slot = 0; slot < kMembers * kDepth; slot++)
+    prepare(slot);
+  run(kMembers * kMemberBytes / load_.bytes);
+  load_ = wanted;
+  for (unsigned slot = 0; slot < kMembers * kDepth; slot++)
+    prepare(slot);  // those in flight were read by the card already
+  next_lba_ = {};
 }
 
 // All of a command that stays the same from one use of the slot to the next.

@@ -33,8 +33,9 @@ class FastHost {
  public:
   static constexpr unsigned kMembers = 4;
   static constexpr unsigned kDepth = 32;
-  static constexpr uint64_t kMemberBytes = uint64_t{120} << 30;
+  static constexpr uint64_t kMemberBytes = uint64_t{1} << 30;
 
+  // Builds the card and writes every sector of it once, so that reads find data.
   explicit FastHost(const Load &load);
   ~FastHost();
   FastHost(const FastHost &) = delete;
@@ -69,6 +70,7 @@ class FastHost {
 
   void probe();
   void fill_buffers();
+  void fill_members();
   void prepare(unsigned slot);
   void issue(unsigned slot);
   void serve_interrupt();
