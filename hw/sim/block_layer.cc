@@ -44,7 +44,7 @@ void BlockLayer::start(Member &member, IoRequest *io, AtaRequest &ata) {
   member.alone = ata.kind == AtaKind::kTrim || ata.kind == AtaKind::kFlush;
   member.running[ata.tag] = io;
   if (on_command)
-    member.records[ata.tag] = {ata, host_.now_ns(), 0, false};
+    member.records[ata.tag] = {ata, started_++, host_.now_ns(), 0, false};
   driver_.issue(ata);
 }
 

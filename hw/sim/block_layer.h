@@ -21,6 +21,7 @@ namespace revodrive::sim {
 // Of each command that went to a drive, when it went and when it came back.
 struct CommandRecord {
   AtaRequest ata;
+  uint64_t number = 0;  // in order of submission
   int64_t submit_ns = 0;
   int64_t done_ns = 0;
   bool failed = false;
@@ -86,6 +87,7 @@ class BlockLayer {
   std::vector<Member> members_;
   std::array<uint32_t, RD_MAX_PORTS> in_flight_{};
   uint32_t waiting_ = 0;
+  uint64_t started_ = 0;
   std::vector<AtaRequest> parts_;
 };
 

@@ -50,14 +50,23 @@ const rd_host_ops CardHost::kOps = {
             rd_card_block_done(self(host).card_, token, 0);
         },
     .log = [](void *, rd_log_level, const char *) {},
+    .command_done = [](void *host,
+                       const rd_command_record *record) { self(host).stages_.add(*record); },
+    .span =
+        [](void *host, const char *track, const char *label, int64_t start_ns, int64_t end_ns) {
+          if (TimelineTrace *trace = self(host).trace_)
+            trace->add(track, label, start_ns, end_ns);
+        },
 };
 
-CardHost::CardHost(const rd_card_config &config, size_t memory_bytes)
+CardHost::CardHost(const rd_card_config &config, size_t memory_bytes, bool spans)
     : memory_(static_cast<uint8_t *>(std::calloc(memory_bytes, 1))), memory_bytes_(memory_bytes) {
   if (!memory_)
-    fail("the jobs' buffers need %zu MiB, which this machine does not have", memory_bytes >> 20);
+    refuse("the jobs' buffers need %zu MiB, which this machine does not have", memory_bytes >> 20);
+  if (!spans)
+    ops_.span = nullptr;
   rd_error error = {};
-  card_ = rd_card_create(&config, &kOps, this, &error);
+  card_ = rd_card_create(&config, &ops_, this, &error);
   if (!card_)
     throw UserError(error.text);
 }
@@ -75,7 +84,7 @@ void CardHost::attach(unsigned port, uint64_t bytes) {
   config.discard = true;
   rd_error error = {};
   if (rd_card_attach(card_, port, &config, &error) != 0)
-    fail("SSD %u: %s", port, error.text);
+    refuse("SSD %u: %s", port, error.text);
   member_bytes_[port] = bytes;
   members_ = std::max(members_, port + 1);
 }

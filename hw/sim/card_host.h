@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "revodrive/host.h"
+#include "sim/observers.h"
 
 namespace revodrive::sim {
 
@@ -31,8 +32,8 @@ class CardHost {
  public:
   static constexpr uint64_t kMemoryBase = 0x1000'0000;
 
-  // Throws UserError with the card's words.
-  CardHost(const rd_card_config &config, size_t memory_bytes);
+  // `spans`: watch() will be used. Throws UserError with the card's words.
+  CardHost(const rd_card_config &config, size_t memory_bytes, bool spans = false);
   ~CardHost();
   CardHost(const CardHost &) = delete;
   CardHost &operator=(const CardHost &) = delete;
@@ -64,6 +65,10 @@ class CardHost {
   void store32(uint64_t addr, uint32_t value);
   void store64(uint64_t addr, uint64_t value);
 
+  const StageSums &stages() const { return stages_; }
+  // From now on the trace (not owned; null: nothing) hears of every booking.
+  void watch(TimelineTrace *trace) { trace_ = trace; }
+
   const BackendCounts &counts(unsigned port) const { return counts_[port]; }
   using Visitor = std::function<void(const std::string &name, uint64_t value)>;
   void query(const Visitor &visit);
@@ -75,6 +80,7 @@ class CardHost {
 
  private:
   static const rd_host_ops kOps;
+  rd_host_ops ops_ = kOps;
   static CardHost &self(void *host) { return *static_cast<CardHost *>(host); }
   bool inside(uint64_t addr, size_t len) const {
     return addr >= kMemoryBase && len <= memory_bytes_ && addr - kMemoryBase <= memory_bytes_ - len;
@@ -90,6 +96,8 @@ class CardHost {
   int64_t now_ns_ = 0;
   int64_t deadline_ns_ = RD_NEVER;
   bool irq_ = false;
+  StageSums stages_;
+  TimelineTrace *trace_ = nullptr;
   unsigned members_ = 0;
   uint64_t member_bytes_[RD_MAX_PORTS] = {};
   BackendCounts counts_[RD_MAX_PORTS];

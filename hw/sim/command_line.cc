@@ -15,8 +15,8 @@ Runs fio jobs on the model of an OCZ RevoDrive 3 X2, in virtual time.
   --set=SECTION.KEY=VALUE    overrides a number of the profile; may come several times
   --placement=stripe[:CHUNK]|dispatch[:GRANULE]
                              how filename=card spreads over the SSDs (stripe:64k)
-  --state=FILE               starts with the drives as FILE has them, if it is there, and stores them
-                             in it at the end
+  --state=FILE               starts with the drives as FILE has them, if it is there, and stores
+                             them in it at the end
   --output-format=FORMAT     normal, json, or both: normal,json
   --output=FILE              results into FILE instead of standard output
   --timeline=FILE            what each link, engine, channel and die did, for ui.perfetto.dev
@@ -65,12 +65,12 @@ CommandLine Parser::parse() {
     } else if (argument == "-h") {
       line_.help = true;
     } else {
-      fail("command line: '%s': options begin with --", argument.c_str());
+      refuse("command line: '%s': options begin with --", argument.c_str());
     }
   }
   if (any_job_ && !files_.empty())
-    fail("command line: job file '%s' and --name: jobs come from files or from the command line",
-         files_[0].c_str());
+    refuse("command line: job file '%s' and --name: jobs come from files or from the command line",
+           files_[0].c_str());
   for (const std::string &file : files_)
     line_.jobs.read_file(file);
   return std::move(line_);
@@ -85,7 +85,7 @@ void Parser::option(const std::string &argument) {
     return;
   if (!has_value && !is_flag(name)) {
     if (at_ + 1 == arguments_.size())
-      fail("command line: option '--%s' needs a value", name.c_str());
+      refuse("command line: option '--%s' needs a value", name.c_str());
     value = arguments_[++at_];
   }
   if (own_option(name, value))
@@ -144,7 +144,8 @@ void Parser::format(const std::string &value) {
     line_.json |= word == "json";
     line_.text |= word == "normal";
     if (word != "json" && word != "normal")
-      fail("command line: --output-format=%s: must be normal, json or normal,json", value.c_str());
+      refuse("command line: --output-format=%s: must be normal, json or normal,json",
+             value.c_str());
   }
 }
 
@@ -154,8 +155,8 @@ void Parser::window(const std::string &value) {
   auto to = dash == std::string::npos ? std::nullopt
                                       : parse_time_ns(value.substr(dash + 1), kNsPerSecond);
   if (!from || !to || *from >= *to)
-    fail("command line: --timeline-window=%s: must be FROM-TO, two times such as 10ms-20ms",
-         value.c_str());
+    refuse("command line: --timeline-window=%s: must be FROM-TO, two times such as 10ms-20ms",
+           value.c_str());
   line_.timeline_from_ns = *from;
   line_.timeline_to_ns = *to;
 }

@@ -20,12 +20,12 @@ class Dispatch final : public Placement {
   Dispatch(const Members &members, uint32_t granule)
       : members_(members), granule_(granule), per_member_(members.bytes / granule) {
     if (per_member_ >= kGranuleMask)
-      fail("--placement=dispatch: SSDs of %llu bytes have too many granules of %u bytes",
-           static_cast<unsigned long long>(members.bytes), granule);
+      refuse("--placement=dispatch: SSDs of %llu bytes have too many granules of %u bytes",
+             static_cast<unsigned long long>(members.bytes), granule);
     map_.reset(static_cast<uint32_t *>(std::calloc(granules(), sizeof(uint32_t))));
     if (!map_)
-      fail("--placement=dispatch: no memory for a map of %llu granules",
-           static_cast<unsigned long long>(granules()));
+      refuse("--placement=dispatch: no memory for a map of %llu granules",
+             static_cast<unsigned long long>(granules()));
   }
   uint64_t bytes() const override { return granules() * granule_; }
   void place(const IoRequest &io, std::vector<AtaRequest> &out) override;

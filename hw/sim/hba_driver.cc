@@ -85,6 +85,10 @@ void fill_fis(uint8_t *fis, const AtaRequest &request, Opcode code) {
 
 }  // namespace
 
+uint8_t ata_opcode(AtaKind kind) {
+  return opcode(kind).value;
+}
+
 void HbaDriver::write64(const Core &core, uint32_t offset, uint64_t value) {
   write(core, offset, static_cast<uint32_t>(value));
   write(core, offset + 4, static_cast<uint32_t>(value >> 32));

@@ -28,6 +28,8 @@ struct DataLayout {
   uint32_t stride_bytes = 0;
 };
 
+uint8_t ata_opcode(AtaKind kind);
+
 struct AtaRequest {
   AtaKind kind = AtaKind::kRead;
   uint8_t port = 0;

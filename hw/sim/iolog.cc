@@ -37,7 +37,7 @@ class TraceParser {
   uint8_t file_number(std::string_view name);
   uint64_t number(std::string_view text, const char *what);
   [[noreturn]] void bad(const std::string &problem) const {
-    fail("%s:%u: %s", trace_.path.c_str(), line_, problem.c_str());
+    refuse("%s:%u: %s", trace_.path.c_str(), line_, problem.c_str());
   }
 
   Trace trace_;
@@ -58,7 +58,7 @@ Trace TraceParser::parse(std::string_view text) {
       this->line(line);
   }
   if (trace_.entries.empty())
-    fail("%s: the log has no read, write, trim or sync", trace_.path.c_str());
+    refuse("%s: the log has no read, write, trim or sync", trace_.path.c_str());
   return std::move(trace_);
 }
 
@@ -173,12 +173,12 @@ void IologSource::place(const std::vector<Placement *> &targets) {
     auto offset = static_cast<unsigned long long>(entry.offset);
     uint64_t size = targets[entry.file]->bytes();
     if (entry.offset % RD_SECTOR_BYTES != 0)
-      fail("%s:%u: offset %llu is not a multiple of 512; replay_align=512 would make it one", path,
-           entry.line, offset);
+      refuse("%s:%u: offset %llu is not a multiple of 512; replay_align=512 would make it one",
+             path, entry.line, offset);
     if (entry.bytes <= size && entry.offset <= size - entry.bytes)
       continue;
     if (!replay_.wrap || entry.bytes > size)
-      fail(
+      refuse(
           "%s:%u: offset %llu and length %u are beyond the end of %s, which has %llu bytes; "
           "replay_scale, or replay_wrap=1, would bring them inside",
           path, entry.line, offset, entry.bytes, trace_.files[entry.file].c_str(),
@@ -206,11 +206,12 @@ bool IologSource::next(NextIo &io) {
 
 class IologWriter final : public IssueLog {
  public:
-  IologWriter(const JobOptions &job, const std::string &path) : files_(job.files) {
+  IologWriter(const JobOptions &job, const std::string &path, const std::vector<std::string> &files)
+      : files_(files) {
     file_.reset(std::fopen(path.c_str(), "w"));
     if (!file_)
-      fail("%s: job '%s': write_iolog=%s: cannot be opened: %s", job.where.c_str(),
-           job.name.c_str(), path.c_str(), std::strerror(errno));
+      refuse("%s: job '%s': write_iolog=%s: cannot be opened: %s", job.where.c_str(),
+             job.name.c_str(), path.c_str(), std::strerror(errno));
     std::fputs("fio version 3 iolog\n", file_.get());
     for (const char *action : {"add", "open"})
       for (const std::string &name : files_)
@@ -224,8 +225,7 @@ class IologWriter final : public IssueLog {
     constexpr const char *kActions[] = {"read", "write", "trim", "sync"};
     last_us_ = since_start_ns / kNsPerUs;
     std::fprintf(file_.get(), "%lld %s %s %llu %u\n", static_cast<long long>(last_us_),
-                 files_[std::min<size_t>(io.target, files_.size() - 1)].c_str(),
-                 kActions[static_cast<unsigned>(io.op)],
+                 files_[io.target].c_str(), kActions[static_cast<unsigned>(io.op)],
                  static_cast<unsigned long long>(io.op == Op::kFlush ? 0 : io.offset),
                  io.op == Op::kFlush ? 0 : io.bytes);
   }
@@ -256,8 +256,9 @@ std::unique_ptr<IoSource> open_replay(const JobOptions &job, Trace trace, const 
   for (const std::string &name : trace.files) {
     bool known = name == "card" || name.starts_with("ssd");
     if (job.replay.redirect.empty() && !known)
-      fail("%s: the log has I/O for '%s'; say where it shall go: replay_redirect=card or ssd0 ...",
-           trace.path.c_str(), name.c_str());
+      refuse(
+          "%s: the log has I/O for '%s'; say where it shall go: replay_redirect=card or ssd0 ...",
+          trace.path.c_str(), name.c_str());
     targets->push_back(resolve(job.replay.redirect.empty() ? name : job.replay.redirect));
   }
   auto source = std::make_unique<IologSource>(job.replay, std::move(trace));
@@ -265,11 +266,12 @@ std::unique_ptr<IoSource> open_replay(const JobOptions &job, Trace trace, const 
   return source;
 }
 
-std::unique_ptr<IssueLog> open_issue_log(const JobOptions &job, unsigned clone) {
+std::unique_ptr<IssueLog> open_issue_log(const JobOptions &job, unsigned clone,
+                                         const std::vector<std::string> &files) {
   std::string path = job.write_log;
   if (job.clones > 1)
     path += "." + std::to_string(clone);
-  return std::make_unique<IologWriter>(job, path);
+  return std::make_unique<IologWriter>(job, path, files);
 }
 
 }  // namespace revodrive::sim

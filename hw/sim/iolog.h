@@ -46,8 +46,10 @@ using Resolve = std::function<Placement *(const std::string &name)>;
 std::unique_ptr<IoSource> open_replay(const JobOptions &job, Trace trace, const Resolve &resolve,
                                       std::vector<Placement *> *targets);
 
-// Writes what the job issues. Several clones get a file each, NAME.0, NAME.1, ...
-std::unique_ptr<IssueLog> open_issue_log(const JobOptions &job, unsigned clone);
+// Writes what the job issues to `files`, which are its targets. Several clones get a log each,
+// NAME.0, NAME.1, ...
+std::unique_ptr<IssueLog> open_issue_log(const JobOptions &job, unsigned clone,
+                                         const std::vector<std::string> &files);
 
 }  // namespace revodrive::sim
 #endif

@@ -39,15 +39,15 @@ void JobList::read_line(std::string_view line, const std::string &where) {
     return;
   if (line[0] == '[') {
     if (line.back() != ']' || line.size() < 3)
-      fail("%s: '%s': a section is [name]", where.c_str(), std::string(line).c_str());
+      refuse("%s: '%s': a section is [name]", where.c_str(), std::string(line).c_str());
     return begin(line.substr(1, line.size() - 2), where);
   }
   size_t equals = line.find('=');
   std::string_view name = trimmed(line.substr(0, equals));
   std::string_view value = equals == std::string_view::npos ? "" : trimmed(line.substr(equals + 1));
   if (value.find("${") != std::string_view::npos)
-    fail("%s: option '%s=%s': variables are not expanded", where.c_str(), std::string(name).c_str(),
-         std::string(value).c_str());
+    refuse("%s: option '%s=%s': variables are not expanded", where.c_str(),
+           std::string(name).c_str(), std::string(value).c_str());
   set(name, value, where);
 }
 
@@ -57,7 +57,7 @@ void JobList::read_file(const std::string &path) {
 
 std::vector<JobOptions> JobList::take() {
   if (jobs_.empty())
-    fail("there is no job: name a job file, or describe one with --name=NAME --rw=KIND ...");
+    refuse("there is no job: name a job file, or describe one with --name=NAME --rw=KIND ...");
   for (const JobOptions &job : jobs_)
     check_job(job);
   return std::move(jobs_);
@@ -72,13 +72,13 @@ std::string file_text(const std::string &path) {
   };
   std::unique_ptr<FILE, Close> file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
   if (!file)
-    fail("%s: cannot be opened: %s", path.c_str(), std::strerror(errno));
+    refuse("%s: cannot be opened: %s", path.c_str(), std::strerror(errno));
   std::string text;
   char piece[65536];
   while (size_t got = std::fread(piece, 1, sizeof(piece), file.get()))
     text.append(piece, got);
   if (std::ferror(file.get()))
-    fail("%s: cannot be read: %s", path.c_str(), std::strerror(errno));
+    refuse("%s: cannot be read: %s", path.c_str(), std::strerror(errno));
   return text;
 }
 

@@ -201,15 +201,15 @@ void set_option(JobOptions &job, std::string_view name, std::string_view value,
   std::string text(value);
   const Option *option = find(name);
   if (!option)
-    fail("%s: option '%s=%s' is not supported: %s", where.c_str(), key.c_str(), text.c_str(),
-         reason(name));
+    refuse("%s: option '%s=%s' is not supported: %s", where.c_str(), key.c_str(), text.c_str(),
+           reason(name));
   if (value.empty() && !option->flag)
-    fail("%s: option '%s' needs a value", where.c_str(), key.c_str());
+    refuse("%s: option '%s' needs a value", where.c_str(), key.c_str());
   try {
     option->set(job, value);
   } catch (const BadValue &bad) {
-    fail("%s: option '%s=%s': must be %s", where.c_str(), key.c_str(), text.c_str(),
-         bad.allowed.c_str());
+    refuse("%s: option '%s=%s': must be %s", where.c_str(), key.c_str(), text.c_str(),
+           bad.allowed.c_str());
   }
   job.given[std::string(option->name)] = value.empty() ? "1" : text;
 }
@@ -223,22 +223,22 @@ void check_job(const JobOptions &job) {
   const char *where = job.where.c_str();
   const char *name = job.name.c_str();
   if (job.time_based && job.runtime_ns == 0)
-    fail("%s: job '%s': time_based needs a runtime", where, name);
+    refuse("%s: job '%s': time_based needs a runtime", where, name);
   for (unsigned i = 0; i < kDirections; i++) {
     if (job.align[i] % RD_SECTOR_BYTES != 0)
-      fail("%s: job '%s': blockalign=%llu: must be a multiple of 512", where, name,
-           static_cast<unsigned long long>(job.align[i]));
+      refuse("%s: job '%s': blockalign=%llu: must be a multiple of 512", where, name,
+             static_cast<unsigned long long>(job.align[i]));
   }
   if (job.replay.align != 0 && !std::has_single_bit(job.replay.align))
-    fail("%s: job '%s': replay_align=%llu: must be a power of two", where, name,
-         static_cast<unsigned long long>(job.replay.align));
+    refuse("%s: job '%s': replay_align=%llu: must be a power of two", where, name,
+           static_cast<unsigned long long>(job.replay.align));
   if (job.buffer.zero && !job.buffer.pattern.empty())
-    fail("%s: job '%s': zero_buffers and buffer_pattern contradict each other", where, name);
+    refuse("%s: job '%s': zero_buffers and buffer_pattern contradict each other", where, name);
   bool syncs_nothing = job.sync_every > 0 && !job.direction.writes && job.replay.log.empty();
   if (syncs_nothing)
-    fail("%s: job '%s': fsync=%u, but the job writes nothing", where, name, job.sync_every);
+    refuse("%s: job '%s': fsync=%u, but the job writes nothing", where, name, job.sync_every);
   if (job.direction.trim_then_write && job.block_min[1] != job.block_max[1])
-    fail("%s: job '%s': trimwrite needs one block size", where, name);
+    refuse("%s: job '%s': trimwrite needs one block size", where, name);
 }
 
 }  // namespace revodrive::sim

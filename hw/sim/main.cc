@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // revosim: fio for a card that is no longer sold. See docs/revosim.md.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <optional>
 
 #include "sim/command_line.h"
+#include "sim/extra_output.h"
 #include "sim/progress.h"
 #include "sim/report.h"
 #include "sim/simulation.h"
+#include "sim/state_file.h"
 #include "sim/user_error.h"
 
 #ifndef REVOSIM_VERSION
@@ -24,7 +28,7 @@ void write_output(const std::string &path, const std::string &text) {
   bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   written = file && (path.empty() ? std::fflush(file) : std::fclose(file)) == 0 && written;
   if (!written)
-    fail("%s: cannot be written", path.empty() ? "standard output" : path.c_str());
+    refuse("%s: cannot be written", path.empty() ? "standard output" : path.c_str());
 }
 
 void note_counters(CardHost &host, Report &report, uint64_t CounterChange::*which) {
@@ -59,18 +63,8 @@ void show_settings(const CommandLine &line) {
     std::printf("%s=%s\n", key.c_str(), value.c_str());
 }
 
-int run(const CommandLine &line, std::vector<JobOptions> jobs) {
-  std::string settings = joined(line.settings);
-  rd_card_config config = card_config(line, settings);
-  HostSetup setup = read_setup(config);
-  Simulation simulation(config, setup, line.placement, jobs);
-  simulation.prepare();
-  Report report;
-  report.version = REVOSIM_VERSION;
-  report.placement = line.placement;
-  report.setup = setup;
-  report.profile = setup.profile;
-  report.global = line.jobs.global();
+// Runs the jobs and takes the card's counters around them.
+void run_jobs(Simulation &simulation, Report &report) {
   report.start_ns = simulation.now_ns();
   note_counters(simulation.host(), report, &CounterChange::before);
   {
@@ -80,17 +74,59 @@ int run(const CommandLine &line, std::vector<JobOptions> jobs) {
   }
   report.end_ns = simulation.now_ns();
   note_counters(simulation.host(), report, &CounterChange::after);
+  report.stages = simulation.host().stages();
   report.jobs = report_jobs(simulation);
-  for (unsigned port = 0; port < setup.members; port++)
+  for (unsigned port = 0; port < simulation.setup().members; port++)
     report.backend.push_back(simulation.host().counts(port));
+}
+
+void check_combination(const CommandLine &line) {
+  if (!line.state.empty() && line.placement.starts_with("dispatch"))
+    refuse("--state and --placement=%s: the map of a dispatched volume is not stored; use stripe",
+           line.placement.c_str());
+}
+
+int run(const CommandLine &line, std::vector<JobOptions> jobs) {
+  check_combination(line);
+  std::string settings = joined(line.settings);
+  rd_card_config config = card_config(line, settings);
+  HostSetup setup = read_setup(config);
+  Simulation simulation(config, setup, line.placement, jobs, !line.timeline.empty());
+  if (!line.state.empty())
+    load_state(line.state, simulation);
+  simulation.prepare();
+  int64_t start_ns = simulation.start_ns();
+  TimelineTrace trace(start_ns + line.timeline_from_ns, start_ns + line.timeline_to_ns);
+  if (!line.timeline.empty())
+    simulation.host().watch(&trace);
+  std::optional<CommandDump> dump;
+  if (!line.dump_commands.empty()) {
+    dump.emplace(line.dump_commands, start_ns);
+    simulation.blocks().on_command = [&](const CommandRecord &record) { dump->add(record); };
+  }
+  Report report;
+  report.version = REVOSIM_VERSION;
+  report.placement = line.placement;
+  report.setup = setup;
+  report.profile = setup.profile;
+  report.global = line.jobs.global();
+  run_jobs(simulation, report);
+
   std::string text = line.text ? text_report(report) : "";
-  if (line.json)
-    text += json_report(report);
-  write_output(line.output, text);
-  bool failed = false;
-  for (const ReportJob &job : report.jobs)
-    failed |= job.stats.errors > 0;
-  return report.interrupted ? 128 + SIGINT : failed ? 1 : 0;
+  write_output(line.output, text + (line.json ? json_report(report) : ""));
+  if (!line.timeline.empty())
+    trace.write(line.timeline);
+  if (trace.dropped() > 0)
+    std::fprintf(stderr, "revosim: --timeline=%s: %llu spans beyond the first %zu were left out\n",
+                 line.timeline.c_str(), static_cast<unsigned long long>(trace.dropped()),
+                 TimelineTrace::kMostSpans);
+  if (!line.histogram.empty())
+    write_histogram(line.histogram, report);
+  if (!line.state.empty())
+    store_state(line.state, simulation);
+  auto failed = [](const ReportJob &job) { return job.stats.errors > 0; };
+  bool any_failed = std::any_of(report.jobs.begin(), report.jobs.end(), failed);
+  return report.interrupted ? 128 + SIGINT : any_failed ? 1 : 0;
 }
 
 int main_of(const std::vector<std::string> &arguments) {

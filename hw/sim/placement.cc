@@ -131,7 +131,7 @@ std::unique_ptr<Placement> Placement::volume(const Members &members, std::string
   constexpr uint64_t kMost = 1 << 20;
   bool fits = unit && *unit >= kLeast && *unit <= kMost && (*unit & (*unit - 1)) == 0;
   if (!known || !fits)
-    fail(
+    refuse(
         "--placement=%s: must be stripe[:CHUNK] or dispatch[:GRANULE], of 4k to 1m, a power of two",
         std::string(text).c_str());
   if (words[0] == "dispatch")

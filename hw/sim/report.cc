@@ -21,6 +21,16 @@ std::vector<ReportJob> report_jobs(const Simulation &simulation) {
   return list;
 }
 
+uint64_t member_change(const Report &report, const std::string &name) {
+  uint64_t sum = 0;
+  for (unsigned port = 0; port < report.setup.members; port++) {
+    auto found = report.counters.find("port" + std::to_string(port) + "." + name);
+    if (found != report.counters.end())
+      sum += found->second.after - found->second.before;
+  }
+  return sum;
+}
+
 std::vector<double> percentiles_of(const JobOptions &options) {
   if (!options.percentiles.empty())
     return options.percentiles;

@@ -29,7 +29,7 @@ struct ReportJob {
   JobStats stats;
 };
 
-// A counter of the card and how far it went during the run.
+// A counter of the card before and after the run.
 struct CounterChange {
   uint64_t before = 0;
   uint64_t after = 0;
@@ -45,6 +45,7 @@ struct Report {
   std::vector<ReportJob> jobs;
   std::map<std::string, CounterChange> counters;
   std::vector<BackendCounts> backend;  // of each member
+  StageSums stages;
   int64_t start_ns = 0;
   int64_t end_ns = 0;
   bool interrupted = false;
@@ -52,6 +53,9 @@ struct Report {
 
 // The jobs as they are reported.
 std::vector<ReportJob> report_jobs(const Simulation &simulation);
+
+// Over all members, of the run alone: "nand_write_bytes". 0 if no member has such a counter.
+uint64_t member_change(const Report &report, const std::string &name);
 
 std::string json_report(const Report &report);
 std::string text_report(const Report &report);

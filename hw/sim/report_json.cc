@@ -197,21 +197,43 @@ void put_disks(JsonWriter &json, const Report &report) {
   json.close_array();
 }
 
+// What each counter is at the end, and what the run added to those that only grow.
 void put_counters(JsonWriter &json, const Report &report) {
   json.open("counters");
   for (const auto &[name, change] : report.counters)
-    json.put(name, change.after - change.before);
+    json.put(name, change.after);
   json.close();
-  uint64_t host_bytes = 0;
-  uint64_t flash_bytes = 0;
-  for (size_t port = 0; port < report.backend.size(); port++) {
-    std::string prefix = "port" + std::to_string(port) + ".";
-    host_bytes += change_of(report, prefix + "write_sectors") * RD_SECTOR_BYTES;
-    flash_bytes += change_of(report, prefix + "nand_write_bytes");
+  json.open("changes");
+  for (const auto &[name, change] : report.counters) {
+    if (change.after > change.before)
+      json.put(name, change.after - change.before);
   }
+  json.close();
+  uint64_t host_bytes = member_change(report, "write_sectors") * RD_SECTOR_BYTES;
   if (host_bytes > 0)
-    json.put("write_amplification",
-             static_cast<double>(flash_bytes) / static_cast<double>(host_bytes));
+    json.put("write_amplification", static_cast<double>(member_change(report, "nand_write_bytes")) /
+                                        static_cast<double>(host_bytes));
+  json.put("energy_j", static_cast<double>(member_change(report, "energy_uj")) / 1e6);
+}
+
+// Mean time of a command in each stage of its way, by kind.
+void put_stages(JsonWriter &json, const StageSums &sums) {
+  json.open("stages");
+  for (unsigned kind = 0; kind < RD_COMMAND_KINDS; kind++) {
+    const StageSums::Kind &sum = sums.kinds[kind];
+    if (sum.count == 0)
+      continue;
+    auto mean = [&](uint64_t ns) {
+      return static_cast<double>(ns) / static_cast<double>(sum.count);
+    };
+    json.open(rd_kind_name(kind));
+    json.put("commands", sum.count);
+    json.put("mean_ns", mean(sum.total_ns));
+    for (unsigned stage = 0; stage < RD_STAGES; stage++)
+      json.put(std::string(rd_stage_name(stage)) + "_ns", mean(sum.stage_ns[stage]));
+    json.close();
+  }
+  json.close();
 }
 
 void put_revosim(JsonWriter &json, const Report &report) {
@@ -223,6 +245,7 @@ void put_revosim(JsonWriter &json, const Report &report) {
   json.put("member_bytes", report.setup.member_bytes);
   json.put("virtual_ns", report.end_ns - report.start_ns);
   json.put("interrupted", report.interrupted ? 1 : 0);
+  put_stages(json, report.stages);
   put_counters(json, report);
   json.close();
 }

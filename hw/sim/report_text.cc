@@ -159,6 +159,38 @@ void say_groups(std::string &text, const Report &report) {
   }
 }
 
+// Where a command's time goes, in percent; stages below one percent are left out.
+void say_stages(std::string &text, const StageSums &sums) {
+  for (unsigned kind = 0; kind < RD_COMMAND_KINDS; kind++) {
+    const StageSums::Kind &sum = sums.kinds[kind];
+    if (sum.total_ns == 0)
+      continue;
+    auto total = static_cast<double>(sum.total_ns);
+    say(text, "  %-5s %9.1f us:", rd_kind_name(kind),
+        total / 1000 / static_cast<double>(sum.count));
+    for (unsigned stage = 0; stage < RD_STAGES; stage++) {
+      double share = 100 * static_cast<double>(sum.stage_ns[stage]) / total;
+      if (share >= 1)
+        say(text, " %s=%.0f%%", rd_stage_name(stage), share);
+    }
+    text += '\n';
+  }
+}
+
+void say_card(std::string &text, const Report &report) {
+  say(text, "\nCard: profile %s, %u x %s, placement %s%s\n", report.profile.c_str(),
+      report.setup.members, decimal_size(static_cast<double>(report.setup.member_bytes)).c_str(),
+      report.placement.c_str(), report.interrupted ? "; interrupted" : "");
+  say_stages(text, report.stages);
+  uint64_t host_bytes = member_change(report, "write_sectors") * RD_SECTOR_BYTES;
+  uint64_t flash_bytes = member_change(report, "nand_write_bytes");
+  if (host_bytes > 0)
+    say(text, "  flash writes: %s for %s of the host, write amplification %.2f\n",
+        decimal_size(static_cast<double>(flash_bytes)).c_str(),
+        decimal_size(static_cast<double>(host_bytes)).c_str(),
+        static_cast<double>(flash_bytes) / static_cast<double>(host_bytes));
+}
+
 }  // namespace
 
 std::string text_report(const Report &report) {
@@ -166,9 +198,7 @@ std::string text_report(const Report &report) {
   for (const ReportJob &job : report.jobs)
     say_job(text, job);
   say_groups(text, report);
-  say(text, "\nCard: profile %s, %u x %s, placement %s%s\n", report.profile.c_str(),
-      report.setup.members, decimal_size(static_cast<double>(report.setup.member_bytes)).c_str(),
-      report.placement.c_str(), report.interrupted ? "; interrupted" : "");
+  say_card(text, report);
   return text;
 }
 

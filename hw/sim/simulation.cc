@@ -31,13 +31,14 @@ unsigned long long big(uint64_t value) {
 }  // namespace
 
 Simulation::Simulation(const rd_card_config &config, const HostSetup &setup,
-                       const std::string &placement, const std::vector<JobOptions> &jobs)
+                       const std::string &placement, const std::vector<JobOptions> &jobs,
+                       bool spans)
     : setup_(setup), placement_(placement) {
   lay_out(jobs);
   uint64_t bytes = HbaDriver::kAreaBytes;
   for (const auto &job : jobs_)
     bytes += buffer_bytes(*job) * job->options.depth;
-  host_ = std::make_unique<CardHost>(config, bytes);
+  host_ = std::make_unique<CardHost>(config, bytes, spans);
   for (unsigned port = 0; port < setup.members; port++)
     host_->attach(port, setup.member_bytes);
   driver_ = std::make_unique<HbaDriver>(*host_, CardHost::kMemoryBase);
@@ -95,8 +96,8 @@ Placement &Simulation::target(const std::string &name, const JobOptions &job) {
   bool is_ssd = name.size() == 4 && name.starts_with("ssd") && name[3] >= '0' && name[3] <= '9';
   unsigned port = is_ssd ? static_cast<unsigned>(name[3] - '0') : RD_MAX_PORTS;
   if (port >= setup_.members)
-    fail("%s: job '%s': filename=%s: there are card and ssd0 to ssd%u", job.where.c_str(),
-         job.name.c_str(), name.c_str(), setup_.members - 1);
+    refuse("%s: job '%s': filename=%s: there are card and ssd0 to ssd%u", job.where.c_str(),
+           job.name.c_str(), name.c_str(), setup_.members - 1);
   placement = Placement::single(members(), port);
   return *placement;
 }
@@ -120,7 +121,7 @@ std::vector<Region> Simulation::regions(const JobOptions &job, unsigned clone,
       bytes = std::min(bytes, job.size.bytes / targets.size());
     bytes -= bytes % RD_SECTOR_BYTES;
     if (first % RD_SECTOR_BYTES != 0 || bytes < least)
-      fail(
+      refuse(
           "%s: job '%s': offset %llu, size %llu of %s with %llu bytes: no block of %llu bytes fits",
           job.where.c_str(), job.name.c_str(), big(first), big(bytes), job.files[i].c_str(),
           big(whole), big(least));
@@ -137,7 +138,11 @@ void Simulation::build(RunningJob &running, unsigned number, uint64_t buffers) {
   parts.seed = mix64(mix64(base) + number);
   parts.buffers = buffers;
   parts.buffer_bytes = buffer_bytes(running);
+  std::vector<std::string> files = job.files;
   if (!job.replay.log.empty()) {
+    files = running.trace.files;
+    if (!job.replay.redirect.empty())
+      std::fill(files.begin(), files.end(), job.replay.redirect);
     auto resolve = [&](const std::string &name) { return &target(name, job); };
     parts.source = open_replay(job, std::move(running.trace), resolve, &parts.targets);
   } else {
@@ -153,7 +158,7 @@ void Simulation::build(RunningJob &running, unsigned number, uint64_t buffers) {
     parts.source = std::make_unique<Generator>(job, regions, total, parts.seed);
   }
   if (!job.write_log.empty())
-    parts.log = open_issue_log(job, running.clone);
+    parts.log = open_issue_log(job, running.clone, files);
   running.job = std::make_unique<Job>(running.options, std::move(parts));
 }
 

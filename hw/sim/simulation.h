@@ -47,8 +47,9 @@ struct RunningJob {
 
 class Simulation {
  public:
+  // `spans`: the card will be watched (CardHost::watch).
   Simulation(const rd_card_config &config, const HostSetup &setup, const std::string &placement,
-             const std::vector<JobOptions> &jobs);
+             const std::vector<JobOptions> &jobs, bool spans = false);
 
   CardHost &host() { return *host_; }
   BlockLayer &blocks() { return *blocks_; }

@@ -6,7 +6,7 @@
 
 namespace revodrive::sim {
 
-void fail(const char *format, ...) {
+void refuse(const char *format, ...) {
   char text[1024];
   va_list args;
   va_start(args, format);

@@ -16,7 +16,7 @@ class UserError : public std::runtime_error {
 };
 
 // The same with printf's conversions.
-[[noreturn]] void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+[[noreturn]] void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace revodrive::sim
 #endif
