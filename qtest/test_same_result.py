@@ -21,6 +21,7 @@ SIZE = 64 << 20  # of the rig's images
 
 JOBS = {
     "reads": ["--rw=randread", "--bs=4k", "--iodepth=8", "--number_ios=400"],
+    "written": ["--rw=randrw", "--bs=8k", "--size=2m", "--loops=2", "--iodepth=16"],
     "deep": ["--rw=randrw", "--bs=4k", "--iodepth=100", "--number_ios=600"],
     "sizes": ["--rw=rw", "--bsrange=4k-256k", "--iodepth=6", "--number_ios=150"],
     "syncs": ["--rw=randwrite", "--bs=16k", "--iodepth=4", "--number_ios=200", "--fsync=25", "--end_fsync=1"],

@@ -155,6 +155,7 @@ void Job::issue(int64_t now_ns) {
   if (parts_.log)
     parts_.log->issued(io, now_ns - start_ns_);
   in_flight_++;
+  issued_++;
   since_thinking_++;
   if (now_ns >= count_from_ns_)
     stats_.count_depth(in_flight_);
@@ -218,7 +219,8 @@ double Job::done_share() const {
   if (options_.runtime_ns > 0)
     by_time = share(parts_.host.now_ns() - start_ns_, options_.ramp_ns + options_.runtime_ns);
   double by_bytes = options_.time_based ? 0 : share(done_bytes_, parts_.planned_bytes);
-  return std::clamp(std::max(by_time, by_bytes), 0.0, 1.0);
+  double by_ios = options_.time_based ? 0 : share(issued_, options_.number_ios);
+  return std::clamp(std::max({by_time, by_bytes, by_ios}), 0.0, 1.0);
 }
 
 // No further I/O; the last sync when everything is back.

@@ -65,7 +65,7 @@ class Job {
   const JobOptions &options() const { return options_; }
   const JobStats &stats() const { return stats_; }
   unsigned in_flight() const { return in_flight_; }
-  // How much of the job is done, by time or by bytes, whichever is further; 0 to 1.
+  // How much of the job is done, by time, bytes or I/Os, whichever is further; 0 to 1.
   double done_share() const;
 
  private:
@@ -110,6 +110,7 @@ class Job {
   bool rated_ = false;
   bool has_buffers_ = false;
   uint64_t done_bytes_ = 0;
+  uint64_t issued_ = 0;
 };
 
 }  // namespace revodrive::sim
