@@ -4,9 +4,11 @@
 The serial port is the firmware's console too (SeaBIOS: machine option graphics=off). Nothing here knows a firmware.
 """
 
+import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import time
 
@@ -25,9 +27,11 @@ class Pc:
     def __init__(self, folder, *arguments, machine="q35", memory=256, options=("graphics=off",)):
         self.console_file = pathlib.Path(folder) / "console.log"
         self.error_file = pathlib.Path(folder) / "qemu.log"
+        self.qmp_socket = pathlib.Path(folder) / "qmp"
         kind = ",".join([machine, "accel=tcg", *options])
         self.command = [str(ROOT / "scripts" / "qemu"), "-machine", kind, "-m", str(memory), "-nodefaults",
                         "-display", "none", "-vga", "none", "-no-reboot", "-serial", "stdio",
+                        "-qmp", f"unix:{self.qmp_socket},server=on,wait=off",
                         "-device", "isa-debug-exit,iobase=0xf4", *arguments]
         self.process = None
         self.seen = 0
@@ -70,6 +74,32 @@ class Pc:
             return self.process.wait(timeout=timeout)
         except subprocess.TimeoutExpired:
             raise PcError(f"QEMU did not end within {timeout} s\n{self.report()}") from None
+
+    def qmp(self, *commands):
+        """Runs QMP commands, each a name or (name, arguments); the answer of the last one."""
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(self.qmp_socket))
+            stream = line.makefile("rw")
+            stream.readline()  # greeting
+            answer = None
+            for command in ("qmp_capabilities", *commands):
+                name, arguments = command if isinstance(command, tuple) else (command, {})
+                stream.write(json.dumps({"execute": name, "arguments": arguments}))
+                stream.flush()
+                while "event" in (answer := json.loads(stream.readline())):
+                    pass
+                if "error" in answer:
+                    raise PcError(f"QMP {name}: {answer['error']['desc']}")
+        return answer["return"]
+
+    def save(self, path, timeout=60):
+        """Writes the machine's state to a file, for another Pc with -incoming "exec:cat FILE"; the machine stops."""
+        self.qmp(("migrate", {"uri": f"exec:cat > {path}"}))
+        deadline = time.monotonic() + timeout
+        while (status := self.qmp("query-migrate").get("status")) != "completed":
+            if status == "failed" or time.monotonic() > deadline:
+                raise PcError(f"the state was not saved: {status}\n{self.report()}")
+            time.sleep(POLL_S)
 
     def stop(self):
         if self.process and self.process.poll() is None:

@@ -118,6 +118,14 @@ def test_a_disk_that_cannot_boot(pc, tmp_path, name):
     guest.wait_for("booted floppy$")
 
 
+def test_c050_sector_zero_of_a_null_backend(pc, tmp_path):
+    """C050: the BIOS reads zeros, which is a disk that cannot boot, not one that cannot be read."""
+    guest = pc("-blockdev", "driver=null-co,read-zeroes=on,node-name=n,size=1073741824",
+               "-device", "revodrive3,drive=n,bootindex=0", *floppy(tmp_path), machine="pc")
+    guest.wait_for("^Boot failed: not a bootable disk")
+    guest.wait_for("booted floppy$")
+
+
 def test_no_drives(pc, tmp_path):
     """A card without members says so and leaves no entry behind."""
     guest = pc("-device", "marvell-88se9485", *floppy(tmp_path), machine="pc")

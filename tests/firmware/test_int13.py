@@ -104,6 +104,21 @@ def chain_loader(drive):
     return code.ljust(SECTOR - 2, b"\0") + b"\x55\xAA"
 
 
+def test_a_snapshot_in_the_middle(pc, tmp_path):
+    """Saved between two calls, or in one, and loaded by another QEMU: the ROM and its memory are part of it."""
+    drives = [(0, 8192), (1, 8192)]
+    paths = make_images(tmp_path, drives)
+    first = pc(*card(drives, paths))
+    first.wait_for("^group buffers$")
+    first.save(tmp_path / "state")
+    seen = first.console()
+    first.stop()
+    second = pc(*card(drives, paths), "-incoming", f"exec:cat {tmp_path / 'state'}")
+    second.wait_for("^group machine$")
+    assert "BIOS" in seen and "BIOS" not in second.console()  # it did not start afresh
+    judge(second)
+
+
 def test_bad_sector(pc, tmp_path):
     """Error 10h, and how many sectors came before it."""
     drives = [(0, 8192)]
