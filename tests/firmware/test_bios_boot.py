@@ -6,6 +6,7 @@ import re
 import pytest
 
 from pc import block_node, boot_sector
+from revodrive_qtest import Bridge, Machine, ata, card_of
 
 MIB = 1 << 20
 PRODUCT = "OCZ RevoDrive 3 X2 BIOS"
@@ -146,6 +147,27 @@ def test_crashed_firmware(pc, tmp_path):
     guest = pc(*members(tmp_path), *bare(chosen=0, more="panic-mode=on"), *floppy(tmp_path), machine="pc")
     guest.wait_for(r"^  0  SandForce\{200026BB\} +402ABBR0 +0 MiB")
     guest.wait_for("booted floppy$|booted phy 1$")
+
+
+def lock(arguments):
+    """Gives the first SSD of a card with state= a password, which locks it at the next power-on."""
+    set_password, block = 0xF1, bytes(2) + b"secret".ljust(510, b"\0")
+    with Machine(*arguments) as vm:
+        disk = Bridge(card_of(vm)).probe().disks()[0]
+        disk.execute(ata.Command(set_password, direction=ata.OUT, length=512, data=block))
+
+
+def test_a_locked_drive(pc, tmp_path):
+    """It is named, and is no disk; the next one boots."""
+    state = tmp_path / "state.img"
+    state.write_bytes(bytes(8 * MIB))
+    arguments = [*members(tmp_path), *block_node("st", state), "-device",
+                 f"revodrive3-x2,id=card,addr=4,{drives()},state=st"]
+    lock(arguments)
+    guest = pc(*arguments)
+    guest.wait_for("^  0  OCZ-REVODRIVE3 X2 .* MiB, locked by its password$")
+    guest.wait_for("^  1  OCZ-REVODRIVE3 X2 .* MiB$")
+    guest.wait_for("booted phy 1$")
 
 
 def test_details_on_demand(pc, tmp_path):
