@@ -15,6 +15,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REVODRIVE_PLUGIN") or ROOT / "build" / "revodrive.so").resolve().parent
 POLL_S = 0.02
+HANG_S = 240  # only ends a hang
 
 
 class PcError(AssertionError):
@@ -50,7 +51,7 @@ class Pc:
         self.process.stdin.write(text.encode())
         self.process.stdin.flush()
 
-    def wait_for(self, pattern, timeout=60, each=None):
+    def wait_for(self, pattern, timeout=HANG_S, each=None):
         """The match of `pattern` behind the last one. `each` is called at every look, to press a key for instance."""
         deadline = time.monotonic() + timeout
         while True:
@@ -68,7 +69,7 @@ class Pc:
                 each()
             time.sleep(POLL_S)
 
-    def wait_end(self, timeout=60):
+    def wait_end(self, timeout=HANG_S):
         """QEMU's status once it has ended by itself."""
         try:
             return self.process.wait(timeout=timeout)
@@ -92,7 +93,7 @@ class Pc:
                     raise PcError(f"QMP {name}: {answer['error']['desc']}")
         return answer["return"]
 
-    def save(self, path, timeout=60):
+    def save(self, path, timeout=HANG_S):
         """Writes the machine's state to a file, for another Pc with -incoming "exec:cat FILE"; the machine stops."""
         self.qmp(("migrate", {"uri": f"exec:cat > {path}"}))
         deadline = time.monotonic() + timeout

@@ -59,8 +59,8 @@ def card(drives, paths, first="", bus=None, bootindex=0):
     return arguments
 
 
-def judge(machine, timeout=120):
-    match = machine.wait_for(r"VERDICT (\w+) checks ([0-9a-f]+)", timeout)
+def judge(machine):
+    match = machine.wait_for(r"VERDICT (\w+) checks ([0-9a-f]+)")
     assert "FAILED" not in machine.console()
     assert match[1] == "GOOD" and int(match[2], 16) > 50
     assert machine.wait_end() == 1  # isa-debug-exit: 2 * 0 + 1
