@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A machine that boots from the card by its firmware, seen from its serial console.
+
+    with Installed(["system.img"], firmware="uefi") as machine:
+        machine.login()
+        print(machine.run("findmnt -no SOURCE /").output)
+
+The first serial port is the console of firmware, boot loader and system. Images can be kept as they are: with
+keep=True writes go to temporary files over them.
+"""
+
+import base64
+import dataclasses
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import tempfile
+
+import pexpect
+
+from . import paths
+from .errors import GuestError, GuestTimeout
+from .options import block_node, create_image, image_format_of
+
+# The 4 MB build, whose variables hold boot entries of any length.
+CODE, VARS = "/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"
+FIRMWARES = ("bios", "uefi")
+MEMBERS = 4
+# With a source of chance, without which start-up waits for a minute; without what makes udev load KVM's modules.
+PROCESSOR = "qemu64,+rdrand,-svm"
+USER, PASSWORD = "root", "revodrive"
+PROMPT = "card-shell# "
+ESCAPES = re.compile(rb"\x1b(c|[()][0-9A-B]|\[[0-9;?=]*[A-Za-z])")
+LINE_BYTES = 512  # of one line on a terminal that edits lines; the limit is 4095
+TAIL_LINES = 60
+
+
+@dataclasses.dataclass
+class Outcome:
+    status: int
+    output: str
+
+
+def overlay(path, folder, number):
+    """A file over the image that takes the writes."""
+    kind = image_format_of(path)
+    top = os.path.join(folder, f"overlay{number}.qcow2")
+    done = subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", kind, "-b", os.path.abspath(path), top],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise GuestError(f"{top}: {done.stderr.strip()}")
+    return top
+
+
+class Clean:
+    """A log that gets the console without escape sequences."""
+
+    def __init__(self, path):
+        self.file = open(path, "wb")  # noqa: SIM115  # closed by close()
+        self.also = None
+
+    def write(self, data):
+        data = ESCAPES.sub(b"", data)
+        self.file.write(data)
+        if self.also:
+            self.also.write(data)
+
+    def flush(self):
+        self.file.flush()
+        if self.also:
+            self.also.flush()
+
+    def close(self):
+        self.file.close()
+
+
+class Installed:
+    """images: files for the first members; None, and what is missing of four, becomes an empty temporary one."""
+
+    def __init__(self, images, firmware="bios", machine="q35", keep=True, variables="", card="", card_id="card0",
+                 memory="1G", qemu=(), timeout=600):
+        if firmware not in FIRMWARES:
+            raise GuestError(f'firmware "{firmware}": allowed are {" and ".join(FIRMWARES)}')
+        if len(images) > MEMBERS:
+            raise GuestError(f"{len(images)} images: the card takes {MEMBERS}")
+        self.images = [*images, *[None] * (MEMBERS - len(images))]
+        self.firmware = firmware
+        for name in images:
+            if name and not os.path.exists(name):
+                raise GuestError(f"{name}: no such file")
+        self.machine = machine
+        self.keep = keep
+        self.variables = variables
+        self.card = card
+        self.card_id = card_id
+        self.memory = memory
+        self.qemu = list(qemu)
+        self.timeout = timeout
+        self.folder = ""
+        self.child = None
+        self.log = None
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+
+    # ------------------------------------------------------------------------------------ command line
+
+    def command(self, console="stdio"):
+        options = "graphics=off" if self.firmware == "bios" else "graphics=on"
+        words = [paths.QEMU, "-name", "revodrive-installed", "-nodefaults", "-no-user-config", "-display", "none"]
+        words += ["-vga", "none", "-machine", f"{self.machine},accel=tcg,{options}", "-cpu", PROCESSOR,
+                  "-m", self.memory]
+        words += ["-serial", console]
+        if self.firmware == "uefi":
+            words += self.flash()
+        words += ["-plugin", paths.plugin(), *self.members()]
+        return words + self.qemu
+
+    def flash(self):
+        """The variables are a file of their own: the user's, which is made when missing, or a fresh one."""
+        variables = self.variables or os.path.join(self.folder, "vars.fd")
+        if not os.path.exists(variables):
+            shutil.copy(VARS, variables)
+        return ["-drive", f"if=pflash,format=raw,readonly=on,file={CODE}",
+                "-drive", f"if=pflash,format=raw,file={variables}"]
+
+    def members(self):
+        words, card = [], ["revodrive3-x2", f"id={self.card_id}", *([self.card] if self.card else [])]
+        for number, image in enumerate(self.images):
+            name = f"member{number}"
+            if image is None:
+                path = os.path.join(self.folder, name + ".img")
+                create_image(path, "raw", "1G")
+            else:
+                path = overlay(image, self.folder, number) if self.keep else image
+            words += block_node(name, path, "qcow2" if image and self.keep else image_format_of(path))
+            card.append(f"drive{number}={name}")
+        return [*words, "-device", ",".join(card)]
+
+    # -------------------------------------------------------------------------------------------- life
+
+    def prepare(self):
+        if not os.path.exists(paths.plugin()):
+            raise GuestError(f"{paths.plugin()} is missing; scripts/build makes it")
+        self.folder = self.folder or tempfile.mkdtemp(prefix="revodrive-installed-")
+
+    def start(self):
+        self.prepare()
+        command = self.command()
+        self.log = Clean(os.path.join(self.folder, "console.log"))
+        self.child = pexpect.spawn(command[0], command[1:], timeout=self.timeout, env=paths.qemu_environment(),
+                                   echo=False, dimensions=(24, 200), maxread=65536)
+        self.child.logfile_read = self.log
+        self.child.delaybeforesend = None
+        return self
+
+    def stop(self):
+        if self.child:
+            self.child.close(force=True)
+            self.child = None
+        if self.log:
+            self.log.close()
+            self.log = None
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder = ""
+
+    # ------------------------------------------------------------------------------------------ console
+
+    def expect(self, pattern, timeout=None, what=""):
+        """Waits for the pattern on the console, behind what was seen before; the index, when it is a list."""
+        patterns = pattern if isinstance(pattern, list) else [pattern]
+        index = self.child.expect([*patterns, pexpect.EOF, pexpect.TIMEOUT],
+                                  timeout=self.timeout if timeout is None else timeout)
+        if index < len(patterns):
+            return index
+        what = what or f'"{pattern}"'
+        if index == len(patterns):
+            raise GuestError(f"QEMU ended before {what}\n{self.report()}")
+        raise GuestTimeout(f"no {what} within {timeout or self.timeout:g} s\n{self.report()}")
+
+    def send_line(self, line):
+        self.child.send(line + "\r")
+
+    def report(self):
+        lines = self.console().splitlines()[-TAIL_LINES:]
+        return "\n".join(["--- the end of the console", *lines, "--- end of console"])
+
+    def console(self):
+        if not self.log:
+            return ""
+        self.log.flush()
+        with open(self.log.file.name, "rb") as file:
+            return file.read().decode(errors="replace").replace("\r", "")
+
+    def login(self):
+        """From power-on, or a restart, to a shell of root that does not echo."""
+        self.expect("login: ", what="the login prompt")
+        self.send_line(USER)
+        self.expect("Password: ", 60)
+        self.send_line(PASSWORD)
+        self.expect(r"# $", 60, "the shell of root")
+        # A shell without line editing. Its prompt is put together by the guest: what is echoed is not it.
+        self.send_line("stty -echo -onlcr; dmesg -n 1; PS1=card-'shell# ' exec sh")
+        self.expect(PROMPT, 60)
+
+    def run(self, command, timeout=None, sink=None, check=False):
+        """Runs a shell command; lines of output go to sink() as they come. There is no stdin."""
+        text = base64.b64encode(command.encode()).decode()
+        self.send_line(": >/tmp/command")
+        self.expect(PROMPT, 60)
+        for at in range(0, len(text), LINE_BYTES):
+            self.send_line(f"printf %s {text[at:at + LINE_BYTES]} >>/tmp/command")
+            self.expect(PROMPT, 60)
+        mark = secrets.token_hex(4)
+        self.send_line("base64 -d /tmp/command >/tmp/command.sh; echo begin; "
+                       f"sh /tmp/command.sh </dev/null 2>&1; printf '\\n{mark} %d\\n' $?")
+        self.expect("begin\n", 60)
+        status, output = self.collect(mark, timeout, sink or (lambda text: None))
+        self.expect(PROMPT, 60)
+        if check and status:
+            raise GuestError(f"a command failed in the guest, status {status}: {command}\n{output}")
+        return Outcome(status, output)
+
+    def collect(self, mark, timeout, sink):
+        """Status and output. The end of line before the mark is ours, so each one waits for what follows it."""
+        lines = []
+        while True:
+            self.expect("\n", timeout, "the end of a command")
+            line = self.child.before.decode(errors="replace")
+            end = re.fullmatch(f"{mark} ([0-9]+)", line)
+            if end:
+                return int(end.group(1)), "\n".join(lines)
+            sink(line if not lines else "\n" + line)
+            lines.append(line)
+
+    def reboot(self):
+        """Restarts from inside; the next thing to expect is the firmware."""
+        self.send_line("reboot")
+        self.expect("reboot: Restarting system", 120, "the restart")
+
+    def power_off(self):
+        self.send_line("poweroff")
+        index = self.child.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=120)
+        if index:
+            raise GuestTimeout(f"the machine did not power off\n{self.report()}")
+        self.child.close()
+
+    def interact(self):
+        """The console on the user's terminal. QEMU has the terminal; we only clean up after it."""
+        self.prepare()
+        try:
+            return subprocess.run(self.command("mon:stdio"), env=paths.qemu_environment(), check=False).returncode
+        finally:
+            self.stop()
+
