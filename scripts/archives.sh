@@ -26,6 +26,7 @@ make_debian() {
     mapfile -t options < <(debian_settings)
     options+=(--dpkgopt=force-unsafe-io)
     [[ $list == *https:* ]] && options+=(--include=ca-certificates)
-    mmdebstrap --mode=root "--variant=$variant" --skip=check/empty "${options[@]}" "$@" "$codename" "$folder" - \
-        <<<"$list"
+    options+=(--mode=root "--variant=$variant" --skip=check/empty "$@")
+    # Its helpers are started for each package: Debian's Python, not one that a user put in front.
+    PATH=/usr/sbin:/usr/bin:/sbin:/bin mmdebstrap "${options[@]}" "$codename" "$folder" - <<<"$list"
 }

@@ -35,6 +35,7 @@ PROMPT = "card-shell# "
 ESCAPES = re.compile(rb"\x1b(c|[()][0-9A-B]|\[[0-9;?=]*[A-Za-z])")
 LINE_BYTES = 512  # of one line on a terminal that edits lines; the limit is 4095
 TAIL_LINES = 60
+SHORT_S = 180  # for what takes no time: it only bounds a hang
 
 
 @dataclasses.dataclass
@@ -202,27 +203,34 @@ class Installed:
         """From power-on, or a restart, to a shell of root that does not echo."""
         self.expect("login: ", what="the login prompt")
         self.send_line(USER)
-        self.expect("Password: ", 60)
+        self.expect("Password: ", SHORT_S)
         self.send_line(PASSWORD)
-        self.expect(r"# $", 60, "the shell of root")
-        # A shell without line editing. Its prompt is put together by the guest: what is echoed is not it.
-        self.send_line("stty -echo -onlcr; dmesg -n 1; PS1=card-'shell# ' exec sh")
-        self.expect(PROMPT, 60)
+        self.expect(r"# $", SHORT_S, "the shell of root")
+        self.take_shell()
+        self.send_line("dmesg -n 1")
+        self.expect(PROMPT, SHORT_S)
+
+    def take_shell(self):
+        """A shell without line editing. Its prompt is put together by the guest: what is echoed is not it."""
+        self.send_line("PS1=card-'shell# ' exec sh")
+        self.expect(PROMPT, SHORT_S)
+        self.send_line("stty -echo -onlcr")
+        self.expect(PROMPT, SHORT_S)
 
     def run(self, command, timeout=None, sink=None, check=False):
         """Runs a shell command; lines of output go to sink() as they come. There is no stdin."""
         text = base64.b64encode(command.encode()).decode()
-        self.send_line(": >/tmp/command")
-        self.expect(PROMPT, 60)
+        self.send_line("c=")
+        self.expect(PROMPT, SHORT_S)
         for at in range(0, len(text), LINE_BYTES):
-            self.send_line(f"printf %s {text[at:at + LINE_BYTES]} >>/tmp/command")
-            self.expect(PROMPT, 60)
+            self.send_line(f"c=${{c}}{text[at:at + LINE_BYTES]}")
+            self.expect(PROMPT, SHORT_S)
         mark = secrets.token_hex(4)
-        self.send_line("base64 -d /tmp/command >/tmp/command.sh; echo begin; "
-                       f"sh /tmp/command.sh </dev/null 2>&1; printf '\\n{mark} %d\\n' $?")
-        self.expect("begin\n", 60)
+        self.send_line("echo begin; sh -c \"$(printf %s $c | base64 -d)\" </dev/null 2>&1; "
+                       f"printf '\\n{mark} %d\\n' $?")
+        self.expect("begin\r?\n", SHORT_S)
         status, output = self.collect(mark, timeout, sink or (lambda text: None))
-        self.expect(PROMPT, 60)
+        self.expect(PROMPT, SHORT_S)
         if check and status:
             raise GuestError(f"a command failed in the guest, status {status}: {command}\n{output}")
         return Outcome(status, output)
@@ -231,7 +239,7 @@ class Installed:
         """Status and output. The end of line before the mark is ours, so each one waits for what follows it."""
         lines = []
         while True:
-            self.expect("\n", timeout, "the end of a command")
+            self.expect("\r?\n", timeout, "the end of a command")
             line = self.child.before.decode(errors="replace")
             end = re.fullmatch(f"{mark} ([0-9]+)", line)
             if end:
