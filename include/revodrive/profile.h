@@ -99,6 +99,12 @@ struct FlashProfile {
   uint32_t bus_pj_byte = 0;  // per byte over a channel
 };
 
+// [volume] The firmware that makes one volume of the members (mode=vca).
+struct VolumeProfile {
+  uint32_t command_ns = 0;  // for each request of the host
+  uint32_t part_ns = 0;     // for each member command it is cut into
+};
+
 // [identity] What the drive says of itself.
 struct IdentityProfile {
   std::string model;     // up to 40 characters
@@ -132,6 +138,7 @@ struct Profile {
   BridgeProfile bridge;
   SataProfile sata;
   FlashProfile flash;
+  VolumeProfile volume;
   IdentityProfile identity;
 
   // `source`: NULL for the first built-in profile, the name of one, or a file (with a '/', or

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// From the queue of a member to the drive and back.
+#include "volume/member_port.h"
+
+#include <algorithm>
+
+namespace revodrive {
+
+namespace {
+
+// ATA8-ACS and Serial ATA 3.0; the volume's own words of the drive's language.
+constexpr uint8_t kReadFpdmaQueued = 0x60;
+constexpr uint8_t kWriteFpdmaQueued = 0x61;
+constexpr uint8_t kReadVerifyExt = 0x42;
+constexpr uint8_t kDataSetManagement = 0x06;
+constexpr uint8_t kTrimFeature = 0x01;
+constexpr uint8_t kDeviceLba = 0x40;
+constexpr uint8_t kDeviceFua = 0x80;
+constexpr uint8_t kStatusFault = 0x20;
+constexpr uint8_t kErrorCrc = 0x80;
+constexpr uint8_t kErrorUncorrectable = 0x40;
+constexpr uint8_t kErrorIdNotFound = 0x10;
+constexpr uint32_t kMaxRange = 65535;  // sectors of a TRIM range or a verify
+constexpr size_t kTrimRanges = 64;
+
+bool queued(VolumeOp op) {
+  return op == VolumeOp::kRead || op == VolumeOp::kWrite;
+}
+
+Fis make_h2d(uint8_t opcode, uint64_t lba, uint16_t features, uint16_t count, uint8_t device) {
+  Fis fis{};
+  fis[0] = 0x27;
+  fis[1] = 0x80;
+  fis[2] = opcode;
+  fis[3] = static_cast<uint8_t>(features);
+  fis[11] = static_cast<uint8_t>(features >> 8);
+  for (unsigned i = 0; i < 3; i++) {
+    fis[4 + i] = static_cast<uint8_t>(lba >> (8 * i));
+    fis[8 + i] = static_cast<uint8_t>(lba >> (24 + 8 * i));
+  }
+  fis[7] = device;
+  fis[12] = static_cast<uint8_t>(count);
+  fis[13] = static_cast<uint8_t>(count >> 8);
+  return fis;
+}
+
+// Security and the host protected area: what a member is may be another thing afterwards.
+bool changes_identity(uint8_t opcode) {
+  constexpr uint8_t kSecurityFirst = 0xF1, kSecurityLast = 0xF6, kSetMax = 0xF9, kSetMaxExt = 0x37;
+  return (opcode >= kSecurityFirst && opcode <= kSecurityLast) || opcode == kSetMax ||
+         opcode == kSetMaxExt;
+}
+
+uint64_t fis_lba(const Fis &fis) {
+  uint64_t lba = 0;
+  for (unsigned i = 0; i < 3; i++)
+    lba |= uint64_t{fis[4 + i]} << (8 * i) | uint64_t{fis[8 + i]} << (24 + 8 * i);
+  return lba;
+}
+
+}  // namespace
+
+MemberPort::MemberPort(MemberPortOwner &owner, unsigned number, HostPort &host, EventQueue &queue,
+                       bool timing)
+    : owner_(owner),
+      number_(number),
+      host_(host),
+      timing_(timing),
+      mend_event_(
+          queue,
+          [](void *opaque) {
+            auto *port = static_cast<MemberPort *>(opaque);
+            port->mend_link(port->lost_by_);
+          },
+          this) {
+  for (uint8_t tag = 0; tag <= kTags; tag++) {
+    commands_[tag] = std::make_unique<MemberCommand>(*this, tag, queue, due);
+    commands_[tag]->ata.owner = commands_[tag].get();
+  }
+  commands_[kTags]->buffer = std::make_unique<BufferWindow>();
+  commands_[kTags]->buffer->bytes.resize(RD_SECTOR_BYTES);
+}
+
+// Whoever talks to one drive alone needs no whole volume.
+bool MemberPort::usable(const VolumeRequest &request) const {
+  if (request.op == VolumeOp::kMember)
+    return target_ && state_ != MemberState::kDown;
+  return state_ == MemberState::kReady ||
+         (state_ == MemberState::kLocked && request.op == VolumeOp::kEach);
+}
+
+void MemberPort::fail_share(VolumeRequest &request) {
+  uint64_t lba =
+      request.sectors > 0 ? owner_.stripe().volume_lba(number_, request.next[number_]) : 0;
+  bool locked = state_ == MemberState::kLocked;
+  request.fail(locked ? VolumeFailure::kLocked : VolumeFailure::kMissing, lba);
+  request.next[number_] = request.end[number_];
+}
+
+void MemberPort::enqueue(VolumeRequest &request) {
+  if (!usable(request))
+    return fail_share(request);
+  request.queued = static_cast<uint8_t>(request.queued | 1u << number_);
+  request.link[number_] = nullptr;
+  if (tail_)
+    tail_->link[number_] = &request;
+  else
+    head_ = &request;
+  tail_ = &request;
+  pump();
+}
+
+void MemberPort::pop() {
+  VolumeRequest &request = *head_;
+  head_ = request.link[number_];
+  if (!head_)
+    tail_ = nullptr;
+  request.queued = static_cast<uint8_t>(request.queued & ~(1u << number_));
+}
+
+bool MemberPort::idle() const {
+  return std::all_of(commands_.begin(), commands_.end(),
+                     [](const auto &it) { return it->state == State::kFree; });
+}
+
+MemberCommand *MemberPort::free_tag() {
+  for (uint8_t tag = 0; tag < kTags; tag++) {
+    if (commands_[tag]->state == State::kFree)
+      return commands_[tag].get();
+  }
+  return nullptr;
+}
+
+void MemberPort::pump() {
+  while (head_ && send_next()) {
+  }
+}
+
+// False: the first in the queue has to wait.
+bool MemberPort::send_next() {
+  if (quiet_ || recovering_ || commands_[kTags]->state != State::kFree)
+    return false;
+  VolumeRequest &request = *head_;
+  bool with_tag = queued(request.op);
+  if (!with_tag && !idle())
+    return false;
+  MemberCommand *command = with_tag ? free_tag() : commands_[kTags].get();
+  if (!command)
+    return false;
+  start(*command, request);
+  return true;
+}
+
+void MemberPort::start(MemberCommand &command, VolumeRequest &request) {
+  command.request = &request;
+  command.lba = request.next[number_];
+  command.retries = 0;
+  if (command.ata.fault.touched())
+    command.ata.fault.clear();
+  request.running++;
+  if (queued(request.op))
+    fill_queued(command, request);
+  else
+    fill_alone(command, request);
+  request.next[number_] += command.sectors;
+  if (request.next[number_] == request.end[number_])
+    pop();
+  counters_.commands++;
+  send(command, owner_.schedule(std::max(request.start_ns, host_.now_ns())));
+}
+
+void MemberPort::fill_queued(MemberCommand &command, VolumeRequest &request) {
+  const Stripe &stripe = owner_.stripe();
+  uint64_t left = request.end[number_] - command.lba;
+  command.sectors = static_cast<uint32_t>(std::min<uint64_t>(stripe.run(command.lba), left));
+  bool read = request.op == VolumeOp::kRead;
+  uint8_t fua = request.stable && !read ? kDeviceFua : 0;
+  command.ata.h2d =
+      make_h2d(read ? kReadFpdmaQueued : kWriteFpdmaQueued, command.lba,
+               static_cast<uint16_t>(command.sectors), static_cast<uint16_t>(command.tag << 3),
+               static_cast<uint8_t>(kDeviceLba | fua));
+  uint64_t offset = stripe.volume_lba(number_, command.lba) - request.lba;
+  command.slice.open(request.map, static_cast<uint32_t>(offset * RD_SECTOR_BYTES),
+                     command.sectors * RD_SECTOR_BYTES);
+  command.ata.data = &command.slice;
+}
+
+void MemberPort::fill_alone(MemberCommand &command, VolumeRequest &request) {
+  command.ata.data = command.buffer.get();
+  if (request.op == VolumeOp::kTrim)
+    return fill_trim(command, request);
+  if (request.op == VolumeOp::kVerify) {
+    uint64_t left = request.end[number_] - command.lba;
+    command.sectors = static_cast<uint32_t>(std::min<uint64_t>(left, kMaxRange));
+    command.ata.h2d = make_h2d(kReadVerifyExt, command.lba, 0,
+                               static_cast<uint16_t>(command.sectors), kDeviceLba);
+    return;
+  }
+  command.sectors = 1;  // one of one command
+  command.ata.h2d = request.h2d;
+  if (!request.data)
+    return;
+  command.slice.open(request.map, request.data_apart ? number_ * request.data_bytes : 0,
+                     request.data_bytes);
+  command.ata.data = &command.slice;
+}
+
+void MemberPort::fill_trim(MemberCommand &command, VolumeRequest &request) {
+  std::vector<uint8_t> &bytes = command.buffer->bytes;
+  std::fill(bytes.begin(), bytes.end(), uint8_t{0});
+  uint64_t at = command.lba, end = request.end[number_];
+  for (size_t i = 0; i < kTrimRanges && at < end; i++) {
+    uint64_t sectors = std::min<uint64_t>(end - at, kMaxRange);
+    uint64_t raw = at | sectors << 48;
+    for (size_t byte = 0; byte < 8; byte++)
+      bytes[8 * i + byte] = static_cast<uint8_t>(raw >> (8 * byte));
+    at += sectors;
+  }
+  command.sectors = static_cast<uint32_t>(at - command.lba);
+  command.ata.h2d = make_h2d(kDataSetManagement, 0, kTrimFeature, 1, kDeviceLba);
+}
+
+void MemberPort::send(MemberCommand &command, int64_t at_ns) {
+  command.state = State::kRunning;
+  command.unsent = false;
+  if (target_->faults() && rests_at_fetch(command))
+    return;
+  execute(command, at_ns);
+}
+
+void MemberPort::execute(MemberCommand &command, int64_t at_ns) {
+  command.ata.issue_ns = at_ns;
+  command.ata.failed = false;
+  target_->execute(command.ata);
+  command.due_ns = command.ata.finish_ns;
+  if (command.due_ns == RD_NEVER)
+    command.state = State::kResting;
+  else
+    command.event.arm(command.due_ns);
+}
+
+void MemberPort::due(void *opaque) {
+  MemberCommand &command = *static_cast<MemberCommand *>(opaque);
+  MemberPort &port = command.port;
+  if (command.state == State::kResting)
+    return port.go_on(command);
+  if (command.unsent)
+    return port.settle(command);
+  if (command.ata.media_pending == 0)
+    return port.finish(command);
+  command.state = State::kWaiting;
+  // A host that can wait for its backend ends the command from inside this call.
+  port.host_.block_wait(port.number_);
+}
+
+void MemberPort::media_ready(AtaCommand &ata) {
+  MemberCommand &command = *static_cast<MemberCommand *>(ata.owner);
+  if (command.canceling || command.state != State::kWaiting)
+    return;
+  int64_t late_ns = host_.now_ns() - command.due_ns;
+  if (timing_ && late_ns > 0)
+    owner_.member_late(late_ns);
+  finish(command);
+}
+
+void MemberPort::finish(MemberCommand &command) {
+  finishing_++;
+  target_->finish(command.ata);
+  finishing_--;
+  if (command.ata.finish_ns == RD_NEVER) {
+    command.state = State::kResting;
+  } else if (command.ata.fault.stop == FaultAction::kNone || !rests_at_completion(command)) {
+    settle(command);
+  }
+  if (recovering_)
+    read_log();
+}
+
+// The drive is done with it.
+void MemberPort::settle(MemberCommand &command) {
+  command.event.cancel();
+  if (!command.request)
+    return log_read(command);
+  VolumeRequest &request = *command.request;
+  const Fis &d2h = command.ata.d2h;
+  bool addressed = request.op != VolumeOp::kEach && request.op != VolumeOp::kMember;
+  if (!addressed)
+    request.answers[number_] = d2h;
+  if (!command.ata.failed) {
+    if (!addressed && changes_identity(request.h2d[2]))
+      inspect();
+    return end(command, VolumeFailure::kNone, 0);
+  }
+  if (command.ata.data_short)
+    return end(command, VolumeFailure::kData, command.lba);
+  if (queued(request.op) && !command.unsent) {
+    command.state = State::kStopped;
+    return recover();
+  }
+  end(command, failure_of(d2h[2], d2h[3]), fis_lba(d2h));
+}
+
+// `lba` of the member.
+void MemberPort::end(MemberCommand &command, VolumeFailure failure, uint64_t lba) {
+  VolumeRequest &request = *command.request;
+  command.state = State::kFree;
+  command.request = nullptr;
+  request.running--;
+  if (failure != VolumeFailure::kNone) {
+    counters_.failed++;
+    request.fail(failure, request.sectors > 0 ? volume_lba(command, lba) : 0);
+  }
+  owner_.part_done(request);
+  pump();
+}
+
+// A drive that names no sector of the command means its first one.
+uint64_t MemberPort::volume_lba(const MemberCommand &command, uint64_t lba) const {
+  bool inside = lba >= command.lba && lba - command.lba < command.sectors;
+  return owner_.stripe().volume_lba(number_, inside ? lba : command.lba);
+}
+
+VolumeFailure MemberPort::failure_of(uint8_t status, uint8_t error) const {
+  if (state_ == MemberState::kLocked)
+    return VolumeFailure::kLocked;
+  if (error & kErrorCrc)
+    return VolumeFailure::kCrc;
+  if (error & kErrorUncorrectable)
+    return VolumeFailure::kMedium;
+  if (error & kErrorIdNotFound)
+    return VolumeFailure::kAddress;
+  return status & kStatusFault ? VolumeFailure::kFault : VolumeFailure::kAborted;
+}
+
+// Takes the command from the drive, or from its rest; nothing of it runs then.
+void MemberPort::withdraw(MemberCommand &command) {
+  command.event.cancel();
+  if (command.ata.target) {
+    command.canceling = true;
+    target_->cancel(command.ata);
+    command.canceling = false;
+  }
+  command.state = State::kFree;
+  command.request = nullptr;
+}
+
+void MemberPort::cancel(VolumeRequest &request) {
+  for (auto &command : commands_) {
+    if (command->request == &request && command->state != State::kFree)
+      withdraw(*command);
+  }
+  VolumeRequest *before = nullptr;
+  for (VolumeRequest *it = head_; it; before = it, it = it->link[number_]) {
+    if (it != &request)
+      continue;
+    (before ? before->link[number_] : head_) = it->link[number_];
+    if (tail_ == it)
+      tail_ = before;
+    break;
+  }
+  request.queued = static_cast<uint8_t>(request.queued & ~(1u << number_));
+  if (recovering_)
+    read_log();
+  pump();
+}
+
+void MemberPort::drop_all() {
+  quiet_ = true;
+  for (auto &command : commands_) {
+    if (command->state != State::kFree)
+      withdraw(*command);
+  }
+  head_ = tail_ = nullptr;
+  recovering_ = false;
+  quiet_ = false;
+}
+
+}  // namespace revodrive
