@@ -77,11 +77,19 @@ void Bridge::plug(unsigned port, AtaTarget &target) {
   phy(port).plug(target);
 }
 
+void Bridge::plug(unsigned port, ScsiTarget &target) {
+  target.connect(cores_[port / kPhysPerCore].get());
+  phy(port).plug(target);
+}
+
 void Bridge::unplug(unsigned port) {
   AtaTarget *target = phy(port).target();
+  ScsiTarget *scsi = phy(port).scsi();
   phy(port).unplug();
   if (target)
     target->connect(nullptr);
+  if (scsi)
+    scsi->connect(nullptr);
 }
 
 void Bridge::release(unsigned port, const FaultChoice &choice) {

@@ -23,6 +23,8 @@ class Bridge final : public InterruptSink {
   // `port` 0..7: four phys of core 0, then core 1.
   void plug(unsigned port, AtaTarget &target);
   void unplug(unsigned port);
+  // A SAS target on a port of its own.
+  void plug(unsigned port, ScsiTarget &target);
 
   // Fault injection; see Core and Phy.
   void release(unsigned port, const FaultChoice &choice);

@@ -64,7 +64,7 @@ void Core::complete_now(AtaCommand &command) {
 void Core::retire(Slot &slot) {
   slot.event.cancel();
   slot.target = nullptr;
-  if (slot.command.failed && slot.error_info == 0)
+  if (!slot.ssp && slot.command.failed && slot.error_info == 0)
     slot.error_info = error_info::kTaskFile;
   if (ring_full() || !held_.empty()) {
     slot.state = Slot::State::kHeld;
@@ -104,7 +104,7 @@ void Core::post(Slot &slot) {
     return;
   }
   HostPort &host = parts_.host;
-  if (slot.register_set < kRegisterSets)
+  if (!slot.ssp && slot.register_set < kRegisterSets)
     host.dma_write(reg64(kRxFisLo) + kRxFisSets + kRxFisSetBytes * slot.register_set + kRxFisD2h,
                    slot.command.d2h);
   if (slot.error_info != 0 && slot.status_addr != 0) {
@@ -113,7 +113,9 @@ void Core::post(Slot &slot) {
       record[i] = static_cast<uint8_t>(slot.error_info >> (8 * i));
     host.dma_write(slot.status_addr, record);
   }
-  uint32_t entry = slot.index | kRxDone | (slot.error_info != 0 ? kRxError : 0);
+  uint32_t outcome =
+      slot.ssp ? post_response(slot) : kRxDone | (slot.error_info != 0 ? kRxError : 0);
+  uint32_t entry = slot.index | outcome;
   uint32_t size = reg(kRxCfg) & kRingSizeMask;
   rx_prod_ = rx_prod_ == kRxNone ? 0 : static_cast<uint16_t>((rx_prod_ + 1) % size);
   host.dma_write_u32(reg64(kRxLo) + 4 + 4 * uint64_t{rx_prod_}, entry);
@@ -159,6 +161,10 @@ void Core::cancel(Slot &slot) {
     slot.target->cancel(slot.command);
     slot.canceling = false;
     slot.target = nullptr;
+  }
+  if (slot.scsi_target) {
+    slot.scsi_target->cancel(slot.scsi);
+    slot.scsi_target = nullptr;
   }
   slot.state = Slot::State::kIdle;
 }

@@ -16,6 +16,7 @@
 #include "bridge/phy.h"
 #include "bridge/record.h"
 #include "bridge/slot.h"
+#include "bridge/ssp.h"
 #include "revodrive/event_queue.h"
 #include "revodrive/host_port.h"
 #include "revodrive/latency_stats.h"
@@ -56,7 +57,7 @@ struct CoreCounters {
   int64_t max_late_ns = 0;
 };
 
-class Core final : public PhyOwner, public AtaInitiator {
+class Core final : public PhyOwner, public AtaInitiator, public ScsiInitiator {
  public:
   // `number` 0 or 1.
   Core(const BridgeParts &parts, unsigned number, InterruptSink &sink, size_t &bounce_bytes);
@@ -85,6 +86,9 @@ class Core final : public PhyOwner, public AtaInitiator {
   // AtaInitiator
   void media_ready(AtaCommand &command) override;
   void complete_now(AtaCommand &command) override;
+  // ScsiInitiator
+  void scsi_done(ScsiCommand &command) override;
+  void scsi_late(int64_t late_ns) override;
   // PhyOwner
   void cancel_commands(const Phy &phy) override;
   void interrupt_changed() override { sink_.core_interrupt(false); }
@@ -121,6 +125,15 @@ class Core final : public PhyOwner, public AtaInitiator {
   static uint8_t route(uint8_t phys);
   void fail_delivery(Slot &slot, uint32_t info);
   void plan_completion(Slot &slot);
+
+  // ssp.cc
+  void issue_ssp(Slot &slot, const CommandHeader &header, int64_t at_ns);
+  void end_scsi(Slot &slot);
+  void manage_tasks(Slot &slot, const ssp::TaskUnit &unit);
+  bool is_task_of(const Slot &slot, const Slot &manager) const;
+  uint32_t post_response(const Slot &slot);
+  static void save_ssp(const Slot &slot, StreamWriter &out);
+  static void load_ssp(Slot &slot, StreamReader &in);
 
   // faulted.cc
   bool rests_at_fetch(Slot &slot, FaultSet &faults);

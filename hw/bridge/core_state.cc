@@ -13,7 +13,7 @@ namespace {
 
 // A command whose backend transfer has not ended is stored to be delivered anew.
 Slot::State saved_state(const Slot &slot) {
-  return slot.command.media_pending > 0 ? Slot::State::kRestarting : slot.state;
+  return slot.command.media_pending > 0 || slot.scsi_target ? Slot::State::kRestarting : slot.state;
 }
 
 }  // namespace
@@ -41,6 +41,7 @@ void Core::save_slot(const Slot &slot, StreamWriter &out) const {
   out.put(with_target);
   if (with_target)
     slot.target->save_command(slot.command, out);
+  save_ssp(slot, out);
 }
 
 void Core::load_slot(StreamReader &in) {
@@ -71,7 +72,8 @@ void Core::load_slot(StreamReader &in) {
     in.fail();
   if (with_target && state != Slot::State::kRunning && !resting)
     in.fail();
-  if ((with_target || resting) && (!known_phy || !phys_[slot.phy]->up()))
+  if ((with_target || resting) &&
+      (!known_phy || !phys_[slot.phy]->up() || !phys_[slot.phy]->target()))
     in.fail();
   if (resting && slot.command.fault.stop == FaultAction::kNone)
     in.fail();
@@ -86,6 +88,7 @@ void Core::load_slot(StreamReader &in) {
     slot.target = phys_[slot.phy]->target();
     slot.target->load_command(slot.command, in);
   }
+  load_ssp(slot, in);
   if (state == Slot::State::kRunning)
     slot.event.restore(slot.due_ns, order);
   else if (resting && event_ns != RD_NEVER)

@@ -82,6 +82,8 @@ void Core::deliver(uint32_t raw_entry, int64_t at_ns, bool again) {
     slot.command.fault.clear();
   slot.phy = route(entry.phys);
   slot.target = nullptr;
+  slot.ssp = entry.kind == TxEntry::kSsp;
+  slot.scsi_target = nullptr;
   slot.register_set = entry.register_set;
   slot.status_addr = 0;
   slot.error_info = 0;
@@ -97,9 +99,12 @@ void Core::deliver(uint32_t raw_entry, int64_t at_ns, bool again) {
   }
   CommandHeader header(raw);
   slot.status_addr = header.status_addr;
-  if (entry.kind != TxEntry::kStp || slot.register_set >= kRegisterSets)
+  bool reachable = slot.phy != Slot::kNoPhy && phys_[slot.phy]->up();
+  if (slot.ssp && reachable && phys_[slot.phy]->scsi())
+    issue_ssp(slot, header, at_ns);
+  else if (entry.kind != TxEntry::kStp || slot.register_set >= kRegisterSets)
     fail_delivery(slot, error_info::kNoDestination);
-  else if (slot.phy == Slot::kNoPhy || !phys_[slot.phy]->up())
+  else if (!reachable || !phys_[slot.phy]->target())
     fail_delivery(slot, error_info::kOpenTimeout);
   else
     issue(slot, header, at_ns);
@@ -155,6 +160,8 @@ void Core::fail_delivery(Slot &slot, uint32_t info) {
 void Core::plan_completion(Slot &slot) {
   if (slot.state != Slot::State::kRunning)
     return;  // a fault rule has stopped it
+  if (slot.scsi_target)
+    return;
   if (parts_.timing) {
     constexpr uint32_t kPostedBytes = kFisBytes + 2 * sizeof(uint32_t);  // FIS, entry, mirror
     slot.due_ns = std::max(slot.due_ns, now_ns());

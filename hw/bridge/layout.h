@@ -42,12 +42,14 @@ struct CommandHeader {
   explicit CommandHeader(const Raw &raw)
       : prd_count(static_cast<uint16_t>(load_le32(raw, 0) >> 16)),
         atapi(load_le32(raw, 0) >> 5 & 1),
+        ssp_frame(load_le32(raw, 0) >> 13 & 7),
         data_bytes(load_le32(raw, 0x0C)),
         table_addr(load_le64(raw, 0x10)),
         status_addr(load_le64(raw, 0x20)),
         prd_addr(load_le64(raw, 0x28)) {}
   uint16_t prd_count;  // as stated; ATA reads always state 255
   bool atapi;
+  uint8_t ssp_frame;  // 0: command, else task management
   uint32_t data_bytes;
   uint64_t table_addr;   // H2D FIS at 0, CDB at 0x40
   uint64_t status_addr;  // error information, 8 bytes, then a response frame
@@ -68,6 +70,8 @@ struct Prd {
 // Bits of a completion (RX) entry; bits 11:0 are the slot.
 constexpr uint32_t kRxDone = 1u << 16;
 constexpr uint32_t kRxError = 1u << 17;
+constexpr uint32_t kRxResponse = 1u << 18;  // SSP: a response frame was written
+constexpr uint32_t kRxGood = 1u << 23;      // SSP: status GOOD, no frame
 
 // Received FIS area: offset of the D2H register FIS of a register set.
 constexpr uint32_t kRxFisSets = 0x800;

@@ -27,13 +27,20 @@ void Phy::plug(AtaTarget &target) {
     start_link();
 }
 
+void Phy::plug(ScsiTarget &target) {
+  scsi_ = &target;
+  if (!disabled())
+    start_link();
+}
+
 void Phy::unplug() {
-  if (!target_)
+  if (!present())
     return;
   link_down();
   mend_event_.cancel();
   lost_by_ = 0;
   target_ = nullptr;
+  scsi_ = nullptr;
 }
 
 void Phy::lose_link(uint32_t rule, int64_t for_ns) {
@@ -76,17 +83,37 @@ void Phy::write_serial_ctl(uint32_t value) {
   owner_.cancel_commands(*this);
   // The driver asked for this itself: no ready-lost event, which would make it detach the drive.
   up_ = false;
-  if (target_)
+  if (scsi_ && (value & kSerialHardReset))
+    scsi_->reset(ScsiReset::kHardReset);
+  if (present())
     start_link();
 }
 
 uint32_t Phy::signature_dword(unsigned index) const {
-  if (!up_)
+  if (!up_ || !target_)
     return 0;
   Fis fis = target_->signature();
   uint32_t value = 0;
   for (unsigned i = 0; i < 4; i++)
     value |= uint32_t{fis[4 * index + i]} << (8 * i);
+  return value;
+}
+
+// The IDENTIFY address frame of an end device that is an SSP target (SAS-2 7.2.2).
+uint32_t Phy::identify_dword(unsigned index) const {
+  constexpr uint8_t kEndDevice = 0x10, kSspTarget = 0x08;
+  constexpr size_t kAddress = 12, kPhyId = 20;
+  if (!up_ || !scsi_)
+    return 0;  // a SATA drive sends none
+  std::array<uint8_t, 28> frame{};
+  frame[0] = kEndDevice;
+  frame[3] = kSspTarget;
+  for (size_t i = 0; i < 8; i++)
+    frame[kAddress + i] = static_cast<uint8_t>(scsi_->sas_address() >> (8 * (7 - i)));
+  frame[kPhyId] = 0;
+  uint32_t value = 0;
+  for (unsigned i = 0; i < 4; i++)
+    value |= uint32_t{frame[4 * index + i]} << (8 * i);
   return value;
 }
 
@@ -96,7 +123,7 @@ uint32_t Phy::read_cfg(uint32_t addr) const {
   if (addr >= kCfgSignature && addr < kCfgSignature + 16)
     return signature_dword((addr - kCfgSignature) / 4);
   if (addr >= kCfgAttached && addr < kCfgAttachedEnd)
-    return 0;  // a SATA drive sends no IDENTIFY frame
+    return identify_dword((addr - kCfgAttached) / 4);
   return cfg_[addr / 4];
 }
 
@@ -109,7 +136,7 @@ uint32_t Phy::read_vsr(uint32_t addr) const {
   if (addr >= kPhySpaceBytes)
     return 0;
   if (addr / 4 == kVsrStatus / 4)
-    return up_ ? kVsrStatusSata : 0;
+    return up_ ? scsi_ ? kVsrStatusSas : kVsrStatusSata : 0;
   return vsr_[addr / 4];
 }
 
@@ -123,14 +150,15 @@ void Phy::write_vsr(uint32_t addr, uint32_t value) {
   vsr_[kVsrConfig / 4] &= ~kVsrConfigReset;
   if (!was_disabled && disabled())
     link_down();
-  else if (was_disabled && !disabled() && target_)
+  else if (was_disabled && !disabled() && present())
     start_link();
 }
 
 void Phy::start_link() {
   if (lost_by_ != 0)
     return;
-  target_->reset(LinkReset::kComreset);
+  if (target_)
+    target_->reset(LinkReset::kComreset);
   if (!timing_) {
     up_event_.cancel();
     link_up();
@@ -142,7 +170,7 @@ void Phy::start_link() {
 void Phy::link_up() {
   up_ = true;
   // In one step: the driver then handles a plug in a single interrupt.
-  int_stat_ |= kPhyReadyChanged | kPhyComwake | kPhySignature;
+  int_stat_ |= kPhyReadyChanged | (scsi_ ? kPhyIdDone : kPhyComwake | kPhySignature);
   owner_.interrupt_changed();
 }
 
@@ -173,7 +201,7 @@ void Phy::reset() {
 
 void Phy::save(StreamWriter &out) const {
   out.section("PHY ");
-  out.put(target_ != nullptr);
+  out.put(present());
   out.put(up_);
   out.put(up_event_.at_ns());
   out.put(up_event_.order());
@@ -191,7 +219,7 @@ void Phy::save(StreamWriter &out) const {
 
 void Phy::load(StreamReader &in) {
   in.section("PHY ");
-  if (in.get<bool>() != (target_ != nullptr))
+  if (in.get<bool>() != present())
     in.fail();
   in.get(up_);
   auto at_ns = in.get<int64_t>();
@@ -207,7 +235,7 @@ void Phy::load(StreamReader &in) {
   for (uint32_t &value : vsr_)
     in.get(value);
   bool linked = up_ || at_ns != RD_NEVER;
-  if (linked && (!target_ || disabled()))
+  if (linked && (!present() || disabled()))
     in.fail();
   if (lost_by_ != 0 ? linked || !target_ : mend_ns != RD_NEVER)
     in.fail();

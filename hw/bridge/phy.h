@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // One phy of the bridge: its event and mask registers, its two indirect register spaces, and the
-// state of the link to the drive plugged into it. A link comes up link_up_us after it was enabled,
-// reset or plugged; the far end sees a COMRESET then. The owner (the core) is told when commands
-// must be cancelled and when the interrupt summary may have changed.
+// state of the link to the drive or the SAS target plugged into it. A link comes up link_up_us
+// after it was enabled, reset or plugged; the far end sees a COMRESET then. The owner (the core) is
+// told when commands must be cancelled and when the interrupt summary may have changed.
 #ifndef REVODRIVE_BRIDGE_PHY_H
 #define REVODRIVE_BRIDGE_PHY_H
 
@@ -14,6 +14,7 @@
 #include "revodrive/ata_command.h"
 #include "revodrive/event_queue.h"
 #include "revodrive/profile.h"
+#include "revodrive/scsi_command.h"
 #include "revodrive/stream.h"
 
 namespace revodrive {
@@ -37,8 +38,10 @@ class Phy {
 
   // Hot plug in both directions. The drive is not owned. Unplug cancels the phy's commands first.
   void plug(AtaTarget &target);
+  void plug(ScsiTarget &target);
   void unplug();
   AtaTarget *target() const { return target_; }
+  ScsiTarget *scsi() const { return scsi_; }
   // Commands may be sent: a drive is there and the link is up.
   bool up() const { return up_; }
 
@@ -78,12 +81,15 @@ class Phy {
   void start_link();
   void link_up();
   void link_down();
+  bool present() const { return target_ || scsi_; }
   uint32_t signature_dword(unsigned index) const;
+  uint32_t identify_dword(unsigned index) const;
 
   PhyOwner &owner_;
   SataProfile profile_;
   bool timing_;
   AtaTarget *target_ = nullptr;
+  ScsiTarget *scsi_ = nullptr;
   Event up_event_;
   Event mend_event_;
   uint32_t lost_by_ = 0;  // fault rule that keeps the link down, 0: none

@@ -85,6 +85,7 @@ constexpr uint32_t kCommandActive = 0x300;  // one bit a slot
 
 // P_INT_STAT.
 constexpr uint32_t kPhyReadyChanged = 1u << 0;
+constexpr uint32_t kPhyIdDone = 1u << 2;  // SAS: the IDENTIFY frames were exchanged
 constexpr uint32_t kPhyComwake = 1u << 7;
 constexpr uint32_t kPhyReadyLost = 1u << 12;  // POOF
 constexpr uint32_t kPhySignature = 1u << 16;
@@ -106,6 +107,7 @@ constexpr uint32_t kVsrStatus = 0x0C;
 constexpr uint32_t kVsrConfigReset = 1u << 0;
 constexpr uint32_t kVsrConfigDisable = 1u << 23;
 constexpr uint32_t kVsrStatusSata = 0x001D0000;
+constexpr uint32_t kVsrStatusSas = 0x00100000;
 
 }  // namespace revodrive::regs
 #endif

@@ -8,6 +8,7 @@
 
 #include "bridge/prd_window.h"
 #include "revodrive/event_queue.h"
+#include "revodrive/scsi_command.h"
 
 namespace revodrive {
 
@@ -42,6 +43,12 @@ struct Slot {
   uint64_t status_addr = 0;
   uint32_t error_info = 0;  // first dword of the error record, written when not 0
   int64_t due_ns = 0;
+  // SSP (ssp.cc): the command of a SAS target, or task management, which has a response code.
+  static constexpr uint8_t kNoResponse = 0xFF;
+  bool ssp = false;
+  uint8_t response = kNoResponse;
+  ScsiTarget *scsi_target = nullptr;  // while the command is with it
+  ScsiCommand scsi;
   AtaCommand command;
   PrdWindow window;
   Event event;  // fires at due_ns

@@ -12,6 +12,8 @@ namespace {
 
 constexpr uint32_t kStreamVersion = 3;
 constexpr int64_t kStoreIntervalNs = 60'000'000'000;
+constexpr uint32_t kDefaultChunkBytes = 64 << 10;
+constexpr unsigned kVolumePort = 0;
 
 }  // namespace
 
@@ -37,12 +39,34 @@ Card::Card(const Profile &profile, const rd_card_config &config, const Persisten
       bridge_({host_, queue_, link_, latency_, profile.bridge, profile.sata, config.timing}),
       store_(stored) {
   link_.watch(host_.observer());
+  if (!config.vca)
+    return;
+  uint32_t chunk_bytes = config.chunk_bytes ? config.chunk_bytes : kDefaultChunkBytes;
+  volume_ = std::make_unique<Volume>(VolumeParts{host_, queue_, profile.volume, config.timing},
+                                     ports_, chunk_bytes);
+  scsi_ = make_scsi_target(*volume_, profile.identity);
+  bridge_.plug(kVolumePort, *scsi_);
+}
+
+bool Card::check(const rd_card_config &config, rd_error *error) {
+  uint32_t chunk = config.chunk_bytes;
+  if (!config.vca || chunk == 0)
+    return true;
+  bool power_of_two = (chunk & (chunk - 1)) == 0;
+  if (power_of_two && chunk >= Volume::kMinChunkBytes && chunk <= Volume::kMaxChunkBytes)
+    return true;
+  set_error(error, "chunk=%u: must be a power of two from %u (4 KiB) to %u (16 MiB)", chunk,
+            Volume::kMinChunkBytes, Volume::kMaxChunkBytes);
+  return false;
 }
 
 Card::~Card() {
   depth_++;  // nothing settles any more
-  for (unsigned port = 0; port < ports_; port++)
+  for (unsigned port = 0; port < ports_; port++) {
     bridge_.unplug(port);
+    if (volume_)
+      volume_->unplug(port);
+  }
   store_now();
   host_.arm_timer(RD_NEVER);
 }
@@ -73,7 +97,10 @@ int Card::attach(unsigned port, const rd_member_config &config, rd_error *error)
     return -EINVAL;
   Entry entry(*this);
   members_[port] = std::move(member);
-  bridge_.plug(port, members_[port]->drive());
+  if (volume_)
+    volume_->plug(port, members_[port]->drive());
+  else
+    bridge_.plug(port, members_[port]->drive());
   store_now();
   return 0;
 }
@@ -135,7 +162,10 @@ void Card::detach(unsigned port) {
   if (port >= ports_ || !members_[port])
     return;
   Entry entry(*this);
-  bridge_.unplug(port);
+  if (volume_)
+    volume_->unplug(port);
+  else
+    bridge_.unplug(port);
   store_now();
   members_[port].reset();
 }
@@ -167,11 +197,17 @@ void Card::block_done(uint64_t token, int error) {
 void Card::reset(rd_reset kind) {
   Entry entry(*this);
   bridge_.reset();
+  if (volume_)
+    volume_->drop_all();
   link_.clear();
   for (auto &member : members_) {
     if (member)
       member->drive().reset(kind == RD_RESET_POWER ? LinkReset::kPowerOn : LinkReset::kComreset);
   }
+  if (!volume_)
+    return;
+  scsi_->reset(kind == RD_RESET_POWER ? ScsiReset::kPowerOn : ScsiReset::kHardReset);
+  volume_->inspect();
 }
 
 int Card::set(unsigned port, std::string_view name, uint64_t value, rd_error *error) {
@@ -201,6 +237,7 @@ std::vector<uint8_t> Card::save() const {
   out.put(kStreamVersion);
   out.put(static_cast<uint8_t>(ports_));
   out.put(timing_);
+  out.put(volume_ != nullptr);
   out.put(static_cast<uint16_t>(profile_.name.size()));
   out.put_bytes({reinterpret_cast<const uint8_t *>(profile_.name.data()), profile_.name.size()});
   out.put(queue_.next_order());
@@ -210,6 +247,10 @@ std::vector<uint8_t> Card::save() const {
     out.put(member ? member->sectors() : uint64_t{0});
     if (member)
       member->drive().save(out);
+  }
+  if (volume_) {
+    volume_->save(out);
+    scsi_->save(out);
   }
   bridge_.save(out);
   std::vector<uint8_t> stored = store_.encode();
@@ -231,10 +272,16 @@ int Card::load(std::span<const uint8_t> bytes, rd_error *error) {
   }
   auto ports = in.get<uint8_t>();
   auto timing = in.get<bool>();
+  auto vca = in.get<bool>();
   std::string name(in.get<uint16_t>(), '\0');
   in.get_bytes({reinterpret_cast<uint8_t *>(name.data()), name.size()});
   std::replace_if(
       name.begin(), name.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  if (in.ok() && vca != (volume_ != nullptr)) {
+    set_error(error, "saved state is of a card with mode=%s, this one has mode=%s",
+              vca ? "vca" : "jbod", volume_ ? "vca" : "jbod");
+    return -EINVAL;
+  }
   if (in.ok() && (ports != ports_ || timing != timing_ || name != profile_.name)) {
     set_error(error,
               "saved state is of a card with ports=%u timing=%s profile=%.64s, this one has "
@@ -262,6 +309,10 @@ void Card::load_body(StreamReader &in) {
       in.fail();
     if (member && in.ok())
       member->drive().load(in);
+  }
+  if (volume_ && in.ok()) {
+    volume_->load(in);
+    scsi_->load(in);
   }
   if (!in.ok())
     return;
@@ -293,6 +344,8 @@ void Card::query(const Visitor &visit) const {
   visit("pcie_up_busy_ns", static_cast<uint64_t>(link_.busy_up_ns()));
   visit("pcie_down_busy_ns", static_cast<uint64_t>(link_.busy_down_ns()));
   latency_.query(visit);
+  if (volume_)
+    volume_->query([&](std::string_view name, uint64_t value) { visit(std::string(name), value); });
   for (unsigned port = 0; port < ports_; port++) {
     if (!members_[port])
       continue;

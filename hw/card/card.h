@@ -21,6 +21,7 @@
 #include "revodrive/latency_stats.h"
 #include "revodrive/pcie_link.h"
 #include "revodrive/profile.h"
+#include "volume/volume.h"
 
 namespace revodrive {
 
@@ -40,6 +41,8 @@ class Card final : private DriveStore {
   void timer_fired() { settle(); }
   void block_done(uint64_t token, int error);
   void reset(rd_reset kind);
+  // False with a message: the configuration makes no volume.
+  static bool check(const rd_card_config &config, rd_error *error);
   // Has the host store what outlives the power, as it is now.
   void store_now() { store(nullptr, host_.now_ns()); }
   void store_at_rest();
@@ -67,6 +70,11 @@ class Card final : private DriveStore {
   void drop_faults();
   bool add_fault(unsigned port, FaultRule rule, rd_error *error);
   bool end_faults(unsigned port, const FaultOrder &order, rd_error *error);
+  // Fault injection of a member, wherever its link is.
+  void release(unsigned port, const FaultChoice &choice);
+  void lose_link(unsigned port, uint32_t rule, int64_t for_ns);
+  unsigned resting(unsigned port, uint32_t rule);
+  uint32_t link_lost_by(unsigned port);
   // DriveStore
   void changed(int64_t now_ns) override;
   void store(MediaTransfer *waiter, int64_t now_ns) override;
@@ -82,6 +90,9 @@ class Card final : private DriveStore {
   LatencyStats latency_;
   Bridge bridge_;
   std::array<std::unique_ptr<Member>, RD_MAX_PORTS> members_;
+  // mode=vca: the members are behind these, which are on the first phy; otherwise null.
+  std::unique_ptr<Volume> volume_;
+  std::unique_ptr<ScsiTarget> scsi_;
   PersistentStore store_;
   int64_t stored_ns_ = 0;  // when the host was last given the store
   unsigned depth_ = 0;

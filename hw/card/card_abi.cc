@@ -29,6 +29,8 @@ rd_card *rd_card_create(const rd_card_config *config, const rd_host_ops *ops, vo
     set_error(error, "ports=%u: must be 1 to %d", config->ports, RD_MAX_PORTS);
     return nullptr;
   }
+  if (!Card::check(*config, error))
+    return nullptr;
   PersistentStore stored;
   std::span bytes(static_cast<const uint8_t *>(config->persistent), config->persistent_len);
   if (config->persistent && !stored.decode(bytes, error))

@@ -8,6 +8,28 @@
 
 namespace revodrive {
 
+void Card::release(unsigned port, const FaultChoice &choice) {
+  if (volume_)
+    volume_->port(port).release(choice);
+  else
+    bridge_.release(port, choice);
+}
+
+void Card::lose_link(unsigned port, uint32_t rule, int64_t for_ns) {
+  if (volume_)
+    volume_->port(port).lose_link(rule, for_ns);
+  else
+    bridge_.lose_link(port, rule, for_ns);
+}
+
+unsigned Card::resting(unsigned port, uint32_t rule) {
+  return volume_ ? volume_->port(port).resting(rule) : bridge_.resting(port, rule);
+}
+
+uint32_t Card::link_lost_by(unsigned port) {
+  return volume_ ? volume_->port(port).lost_by() : bridge_.link_lost_by(port);
+}
+
 int Card::fault(unsigned port, const char *text, rd_error *error) {
   if (port >= ports_ || !members_[port]) {
     set_error(error, "faults: port %u has no member", port);
@@ -42,7 +64,7 @@ bool Card::add_fault(unsigned port, FaultRule rule, rd_error *error) {
   if (action == FaultAction::kHang)
     faults.set_hung(id);
   else
-    bridge_.lose_link(port, id, delay_ns == 0 ? RD_NEVER : delay_ns);
+    lose_link(port, id, delay_ns == 0 ? RD_NEVER : delay_ns);
   return true;
 }
 
@@ -61,7 +83,7 @@ bool Card::end_faults(unsigned port, const FaultOrder &order, rd_error *error) {
     if (order.kind == FaultOrder::Kind::kClear)
       faults.remove(id);
     FaultChoice choice{.rule = id, .count = order.count, .tag = order.tag, .lba = order.lba};
-    bridge_.release(port, choice);
+    release(port, choice);
   }
   return true;
 }
@@ -69,7 +91,7 @@ bool Card::end_faults(unsigned port, const FaultOrder &order, rd_error *error) {
 // Of a loaded state: a link that is down for a rule that nobody has would stay down for ever.
 bool Card::faults_are_sane() {
   for (unsigned port = 0; port < ports_; port++) {
-    uint32_t rule = bridge_.link_lost_by(port);
+    uint32_t rule = link_lost_by(port);
     if (rule != 0 && (!members_[port] || !members_[port]->drive().fault_set().knows(rule)))
       return false;
   }
@@ -79,7 +101,7 @@ bool Card::faults_are_sane() {
 // After a load that failed: no rule, and no link that is down because of one.
 void Card::drop_faults() {
   for (unsigned port = 0; port < ports_; port++) {
-    bridge_.release(port, {.rule = bridge_.link_lost_by(port), .count = 0, .tag = {}, .lba = {}});
+    release(port, {.rule = link_lost_by(port), .count = 0, .tag = {}, .lba = {}});
     if (members_[port])
       members_[port]->drive().fault_set().clear();
   }
@@ -90,8 +112,8 @@ void Card::list_faults(unsigned port, const FaultVisitor &visit) {
     return;
   const FaultSet &faults = members_[port]->drive().fault_set();
   for (const FaultSet::Known &known : faults.find("")) {
-    unsigned resting = bridge_.resting(port, known.id);
-    visit(faults.describe(known.id) + " resting=" + std::to_string(resting));
+    unsigned held = resting(port, known.id);
+    visit(faults.describe(known.id) + " resting=" + std::to_string(held));
   }
 }
 

@@ -16,6 +16,10 @@
 #define CLASS_SAS 0x0107
 #define REVISION_C0 0x02
 
+#define MODE_JBOD "jbod"
+#define MODE_VCA "vca"
+#define POLICY_STRIPE "stripe"
+
 #define VENDOR_OCZ 0x1b85
 #define VENDOR_MARVELL_EXT 0x1b4b
 
@@ -35,6 +39,34 @@ const RevoModel *revo_model(RevoCard *card) {
 
 const char *revo_name(RevoCard *card) {
   return DEVICE(card)->id ? DEVICE(card)->id : object_get_typename(OBJECT(card));
+}
+
+bool revo_is_vca(RevoCard *card) {
+  return card->mode && strcmp(card->mode, MODE_VCA) == 0;
+}
+
+/* What makes the members one volume or four disks. */
+static bool check_mode(RevoCard *card, Error **errp) {
+  const char *policy = card->policy;
+
+  if (card->mode && strcmp(card->mode, MODE_JBOD) && !revo_is_vca(card)) {
+    error_setg(errp, "%s: mode=%s: allowed: " MODE_JBOD ", " MODE_VCA, revo_name(card), card->mode);
+    return false;
+  }
+  if (!revo_is_vca(card) && (policy || card->chunk)) {
+    error_setg(errp, "%s: %s= needs mode=" MODE_VCA, revo_name(card), policy ? "policy" : "chunk");
+    return false;
+  }
+  if (policy && strcmp(policy, POLICY_STRIPE)) {
+    error_setg(errp, "%s: policy=%s: allowed: " POLICY_STRIPE, revo_name(card), policy);
+    return false;
+  }
+  if (card->chunk > UINT32_MAX) {
+    error_setg(errp, "%s: chunk=%" PRIu64 ": must be a power of two from 4 KiB to 16 MiB",
+               revo_name(card), card->chunk);
+    return false;
+  }
+  return true;
 }
 
 /* ------------------------------------------------------------------------------------ registers */
@@ -86,6 +118,8 @@ static bool create_core(RevoCard *card, Error **errp) {
       .profile_set = card->profile_set,
       .ports = revo_model(card)->ports,
       .timing = card->timing,
+      .vca = revo_is_vca(card),
+      .chunk_bytes = card->chunk,
   };
 
   config.persistent = revo_store_found(card, &config.persistent_len);
@@ -120,7 +154,7 @@ static void card_exit(PCIDevice *pci) {
 static void card_realize(PCIDevice *pci, Error **errp) {
   RevoCard *card = REVO_HBA(pci);
 
-  if (!revo_store_open(card, errp))
+  if (!check_mode(card, errp) || !revo_store_open(card, errp))
     return;
   if (!create_core(card, errp)) {
     revo_store_close(card);
@@ -219,6 +253,9 @@ REVO_PROPERTIES board_properties[] = {
     DEFINE_PROP_BOOL("discard", RevoCard, discard, true),
     DEFINE_PROP_BOOL("frozen", RevoCard, frozen, false),
     DEFINE_PROP_STRING("trim-reads", RevoCard, trim_reads),
+    DEFINE_PROP_STRING("mode", RevoCard, mode),
+    DEFINE_PROP_STRING("policy", RevoCard, policy),
+    DEFINE_PROP_SIZE("chunk", RevoCard, chunk, 0),
     REVO_PROPERTIES_END,
 };
 
@@ -228,6 +265,9 @@ static const RevoHelp board_help[] = {
     {"frozen", "security of the SSDs is frozen at power-on, as firmware leaves it"},
     {"trim-reads",
      "what trimmed sectors read as: pattern (0xff, as the drive) or backend (what the image has)"},
+    {"mode", "jbod: each SSD is a SATA disk (default); vca: all of them are one SAS disk"},
+    {"policy", "vca: where blocks go; stripe (default): chunks go round the SSDs"},
+    {"chunk", "vca: bytes of a chunk, a power of two from 4 KiB to 16 MiB (0: 64 KiB)"},
 };
 
 REVO_PROPERTIES x2_properties[] = {

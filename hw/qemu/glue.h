@@ -111,6 +111,8 @@ struct RevoCard {
   /* storage.c: of the members it creates, as are conf and drives */
   bool discard, frozen;
   char *trim_reads;
+  char *mode, *policy; /* vca: the members are one volume */
+  uint64_t chunk;
   uint32_t backend_wait_ms;
   uint16_t vendor_id, device_id, subsystem_vendor_id, subsystem_id;
   uint8_t revision;
@@ -139,6 +141,8 @@ void revo_describe_block(ObjectClass *klass);
 /* plugin.c calls these once, with QEMU's type system ready. */
 void revo_register_card_types(void);
 void revo_register_member_types(void);
+
+bool revo_is_vca(RevoCard *card);
 
 /* What this card is. */
 const RevoModel *revo_model(RevoCard *card);

@@ -37,6 +37,17 @@ static bool has_drives(const RevoCard *card) {
   return false;
 }
 
+static bool has_all_drives(RevoCard *card, Error **errp) {
+  for (unsigned port = 0; port < revo_model(card)->ports; port++) {
+    if (card->drives[port])
+      continue;
+    error_setg(errp, "%s: drive%u= is missing: with mode=vca each of the %u SSDs is needed",
+               revo_name(card), port, revo_model(card)->ports);
+    return false;
+  }
+  return true;
+}
+
 static bool check_use(RevoCard *card, Error **errp) {
   const RevoModel *model = revo_model(card);
 
@@ -54,7 +65,7 @@ static bool check_use(RevoCard *card, Error **errp) {
                revo_name(card), model->ports, model->ports - 1);
     return false;
   }
-  return true;
+  return !revo_is_vca(card) || card->conf.blk || has_all_drives(card, errp);
 }
 
 /* A new member in that port, not realized yet; the card owns it. */

@@ -112,6 +112,7 @@
 #pragma weak qdev_prop_int32
 #pragma weak qdev_prop_on_off_auto
 #pragma weak qdev_prop_set_drive_err
+#pragma weak qdev_prop_size
 #pragma weak qdev_prop_size32
 #pragma weak qdev_prop_string
 #pragma weak qdev_prop_uint16

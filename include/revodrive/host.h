@@ -171,6 +171,8 @@ struct rd_card_config {
   const char *profile_set; /* "section.key=value;…" on top of it, or NULL */
   unsigned ports;          /* phys that may carry a member, 1..RD_MAX_PORTS */
   bool timing;             /* false: behave the same, complete as soon as the backend does */
+  bool vca;                /* one SAS volume over ports 0 to ports-1 instead of SATA disks */
+  uint32_t chunk_bytes;    /* vca: a power of two, 4 KiB to 16 MiB; 0: 64 KiB */
   const void *persistent;  /* what persist() was given last, in an earlier life; NULL: nothing */
   size_t persistent_len;
 };
