@@ -47,9 +47,10 @@ Fis make_h2d(uint8_t opcode, uint64_t lba, uint16_t features, uint16_t count, ui
 
 // Security and the host protected area: what a member is may be another thing afterwards.
 bool changes_identity(uint8_t opcode) {
-  constexpr uint8_t kSecurityFirst = 0xF1, kSecurityLast = 0xF6, kSetMax = 0xF9, kSetMaxExt = 0x37;
-  return (opcode >= kSecurityFirst && opcode <= kSecurityLast) || opcode == kSetMax ||
-         opcode == kSetMaxExt;
+  constexpr uint8_t kSetPassword = 0xF1, kUnlock = 0xF2, kEraseUnit = 0xF4, kDropPassword = 0xF6;
+  constexpr uint8_t kSetMax = 0xF9, kSetMaxExt = 0x37;
+  return opcode == kSetPassword || opcode == kUnlock || opcode == kEraseUnit ||
+         opcode == kDropPassword || opcode == kSetMax || opcode == kSetMaxExt;
 }
 
 uint64_t fis_lba(const Fis &fis) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // LOG SENSE (SPC-4 6.8, 7.3; SBC-3 6.4): health of the members as one. The values come from the
-// members' own SMART at the time of the command. The vendor page 30h has a parameter for the volume
+// members' own SMART at the time of the command. The vendor page 36h has a parameter for the volume
 // (code 0: bit 0 set when degraded) and one for each member (code 1 and up: MemberState).
 #include <algorithm>
 
@@ -16,7 +16,7 @@ enum LogPage : uint8_t {
   kTemperature = 0x0D,
   kSolidState = 0x11,
   kExceptions = 0x2F,
-  kMembers = 0x30,
+  kMembers = 0x36,
 };
 constexpr uint8_t kPages[] = {kSupported, kTemperature, kSolidState, kExceptions, kMembers};
 constexpr uint8_t kUnknownTemperature = 0xFF;
