@@ -3,6 +3,7 @@
 
 #include <check.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace revodrive::test {
@@ -97,34 +98,76 @@ void Driver::probe() {
   rx_last_ = 0xFFF;
 }
 
-void Driver::issue(uint16_t slot, const Request &request) {
+SspRequest ssp_command(std::span<const uint8_t> cdb, uint64_t addr, uint32_t bytes, uint8_t unit) {
+  SspRequest request;
+  request.table[0] = 0x06;
+  request.table[24 + 1] = unit;
+  std::copy(cdb.begin(), cdb.end(), request.table.begin() + 24 + 12);
+  if (bytes > 0)
+    request.segments = {{addr, bytes}};
+  request.data_bytes = bytes;
+  return request;
+}
+
+SspRequest ssp_task(uint8_t function, uint16_t tag, uint8_t unit) {
+  SspRequest request;
+  request.table[0] = 0x16;
+  request.table[24 + 1] = unit;
+  request.table[24 + 10] = function;
+  request.table[24 + 12] = static_cast<uint8_t>(tag >> 8);
+  request.table[24 + 13] = static_cast<uint8_t>(tag);
+  request.task = true;
+  return request;
+}
+
+// Header and PRD table of a slot, its buffer cleared before.
+void Driver::put_header(uint16_t slot, uint32_t flags, uint32_t tag, uint32_t bytes,
+                        std::span<const Segment> segments) {
   uint64_t buf = buffer(slot);
   std::memset(host_->memory(buf, 0x2000), 0, 0x2000);
-  bool ncq = request.fis[2] == 0x60 || request.fis[2] == 0x61;
   uint64_t header = command_list() + 64 * uint64_t{slot};
   auto put64 = [&](uint64_t addr, uint64_t value) {
     host_->store32(addr, static_cast<uint32_t>(value));
     host_->store32(addr + 4, static_cast<uint32_t>(value >> 32));
   };
-  host_->store32(header, uint32_t{request.prd_count} << 16 | (ncq ? 0x40 : 0));
-  host_->store32(header + 4, 0x01000005);
-  host_->store32(header + 8, ncq ? request.tag : slot);
-  host_->store32(header + 12, request.data_bytes);
+  host_->store32(header, flags);
+  host_->store32(header + 8, tag);
+  host_->store32(header + 12, bytes);
   put64(header + 0x10, buf);
   put64(header + 0x18, buf + 0x60);
   put64(header + 0x20, buf + kStatusOffset);
-  put64(header + 0x28, request.segments.empty() ? 0 : buf + 0xA0);
-  std::memcpy(host_->memory(buf, 20), request.fis.data(), 20);
+  put64(header + 0x28, segments.empty() ? 0 : buf + 0xA0);
   uint64_t prd = buf + 0xA0;
-  for (const Segment &segment : request.segments) {
+  for (const Segment &segment : segments) {
     put64(prd, segment.addr);
     host_->store32(prd + 8, segment.len);
     prd += 12;
   }
-  host_->store32(tx_ring() + 4 * tx_next_, 0x70000000u | uint32_t{request.register_set} << 20 |
-                                               1u << (12 + request.phy) | slot);
+}
+
+void Driver::ring(uint32_t entry) {
+  host_->store32(tx_ring() + 4 * tx_next_, entry);
   set_reg(kTxProd, tx_next_);
   tx_next_ = (tx_next_ + 1) % kTxEntries;
+}
+
+void Driver::issue(uint16_t slot, const Request &request) {
+  bool ncq = request.fis[2] == 0x60 || request.fis[2] == 0x61;
+  put_header(slot, uint32_t{request.prd_count} << 16 | (ncq ? 0x40 : 0), ncq ? request.tag : slot,
+             request.data_bytes, request.segments);
+  host_->store32(command_list() + 64 * uint64_t{slot} + 4, 0x01000005);
+  std::memcpy(host_->memory(buffer(slot), 20), request.fis.data(), 20);
+  ring(0x70000000u | uint32_t{request.register_set} << 20 | 1u << (12 + request.phy) | slot);
+}
+
+void Driver::issue(uint16_t slot, const SspRequest &request) {
+  constexpr uint32_t kRetry = 0x200, kTask = 0x2000;
+  auto count = static_cast<uint32_t>(request.segments.size());
+  put_header(slot, count << 16 | kRetry | (request.task ? kTask : 0), slot, request.data_bytes,
+             request.segments);
+  host_->store32(command_list() + 64 * uint64_t{slot} + 4, 0x0100000D);
+  std::memcpy(host_->memory(buffer(slot), 52), request.table.data(), 52);
+  ring(0x30000000u | 1u << (12 + request.phy) | slot);
 }
 
 void Driver::take_completions() {
@@ -155,9 +198,7 @@ bool Driver::interrupt() {
   return true;
 }
 
-uint32_t Driver::run(uint16_t slot, const Request &request) {
-  size_t before = completions_.size();
-  issue(slot, request);
+uint32_t Driver::wait(uint16_t slot, size_t before) {
   for (;;) {
     host_->run_until([&] { return host_->irq; });
     if (!host_->irq || !interrupt())

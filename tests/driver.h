@@ -36,6 +36,18 @@ std::array<uint8_t, 20> lba48_fis(uint8_t opcode, uint64_t lba, uint16_t count);
 // READ or WRITE FPDMA QUEUED.
 std::array<uint8_t, 20> ncq_fis(uint8_t opcode, uint64_t lba, uint16_t sectors, uint8_t tag);
 
+// A frame for a SAS target.
+struct SspRequest {
+  std::array<uint8_t, 52> table{};  // frame header and information unit
+  bool task = false;                // task management
+  std::vector<Segment> segments;
+  uint32_t data_bytes = 0;
+  uint8_t phy = 0;
+};
+SspRequest ssp_command(std::span<const uint8_t> cdb, uint64_t addr = 0, uint32_t bytes = 0,
+                       uint8_t unit = 0);
+SspRequest ssp_task(uint8_t function, uint16_t tag, uint8_t unit = 0);
+
 class Driver {
  public:
   // `core` 0 or 1; each takes 8 MiB of guest memory: rings, slot buffers, then data.
@@ -57,6 +69,7 @@ class Driver {
 
   // Fills ring entry, header, table and PRDs of the slot and rings the doorbell.
   void issue(uint16_t slot, const Request &request);
+  void issue(uint16_t slot, const SspRequest &request);
   // Completions taken so far, as raw RX entries, in ring order.
   const std::vector<uint32_t> &completions() const { return completions_; }
   // The driver's ring walk: takes what is new.
@@ -64,13 +77,19 @@ class Driver {
   // One interrupt as mvs_interrupt handles it; false: not ours. Phy events are acknowledged.
   bool interrupt();
   // Issues, waits for the interrupt, returns the RX entry (0: nothing came) of this slot.
-  uint32_t run(uint16_t slot, const Request &request);
+  uint32_t run(uint16_t slot, const Request &request) { return run_any(slot, request); }
+  uint32_t run(uint16_t slot, const SspRequest &request) { return run_any(slot, request); }
 
   // Bytes 2 and 3 of the D2H FIS of a register set: status, error.
   uint8_t status(unsigned register_set) { return d2h(register_set)[2]; }
   uint8_t error(unsigned register_set) { return d2h(register_set)[3]; }
   std::span<uint8_t> d2h(unsigned register_set);
   uint32_t error_info(uint16_t slot) { return host_->load32(buffer(slot) + kStatusOffset); }
+
+  // The response frame of an SSP command.
+  std::span<uint8_t> response(uint16_t slot) {
+    return {host_->memory(buffer(slot) + kStatusOffset + 8, 96), 96};
+  }
 
   uint64_t data_addr(size_t offset = 0) const { return area_ + kDataOffset + offset; }
   uint64_t tx_ring() const { return area_ + kTxOffset; }
@@ -85,6 +104,16 @@ class Driver {
   Request identify(uint64_t addr) const;
 
  private:
+  template <typename Any>
+  uint32_t run_any(uint16_t slot, const Any &request) {
+    size_t before = completions_.size();
+    issue(slot, request);
+    return wait(slot, before);
+  }
+  uint32_t wait(uint16_t slot, size_t before);
+  void put_header(uint16_t slot, uint32_t flags, uint32_t tag, uint32_t bytes,
+                  std::span<const Segment> segments);
+  void ring(uint32_t entry);
   static constexpr uint64_t kAreaBytes = 8 << 20;
   static constexpr uint64_t kFisOffset = 0x20000;
   static constexpr uint64_t kTxOffset = 0x24000;

@@ -87,10 +87,11 @@ ScriptedHost::~ScriptedHost() {
     rd_card_destroy(card_);
 }
 
-void ScriptedHost::build(unsigned ports, bool timing) {
+void ScriptedHost::build(unsigned ports, bool timing, bool vca) {
   rd_card_config config = {};
   config.ports = ports;
   config.timing = timing;
+  config.vca = vca;
   config.persistent = persisted.empty() ? nullptr : persisted.data();
   config.persistent_len = persisted.size();
   rd_error error = {};

@@ -37,7 +37,7 @@ class ScriptedHost {
   ~ScriptedHost();
 
   // Builds the card / attaches an SSD of `bytes` to a port. Failures end the test.
-  void build(unsigned ports = 8, bool timing = true);
+  void build(unsigned ports = 8, bool timing = true, bool vca = false);
   void attach(unsigned port, uint64_t bytes = 8 << 20);
   // Ends the card; what it stored is there for the next one that is built.
   void destroy();

@@ -17,6 +17,7 @@
 #include "bridge/record.h"
 #include "bridge/slot.h"
 #include "bridge/ssp.h"
+#include "revodrive/command_facts.h"
 #include "revodrive/event_queue.h"
 #include "revodrive/host_port.h"
 #include "revodrive/latency_stats.h"
@@ -132,6 +133,7 @@ class Core final : public PhyOwner, public AtaInitiator, public ScsiInitiator {
   void manage_tasks(Slot &slot, const ssp::TaskUnit &unit);
   bool is_task_of(const Slot &slot, const Slot &manager) const;
   uint32_t post_response(const Slot &slot);
+  static CommandFacts ssp_facts(const Slot &slot);
   static void save_ssp(const Slot &slot, StreamWriter &out);
   static void load_ssp(Slot &slot, StreamReader &in);
 

@@ -71,14 +71,14 @@ void Core::keep_record(Slot &slot) {
   Journey &journey = slot.command.journey;
   journey.cut(now_ns());
   journey.reach(Stage::kHost, now_ns());
-  CommandFacts facts = command_facts(slot.command.h2d);
+  CommandFacts facts = slot.ssp ? ssp_facts(slot) : command_facts(slot.command.h2d);
   unsigned phy = slot.phy == Slot::kNoPhy ? 0 : slot.phy;
   records_.push_back({.journey = journey,
                       .port = static_cast<uint8_t>(number_ * kPhysPerCore + phy),
                       .kind = facts.kind,
                       .opcode = facts.opcode,
                       .tag = facts.tag,
-                      .error = slot.error_info != 0,
+                      .error = slot.error_info != 0 || (slot.ssp && slot.scsi.status != 0),
                       .slot = slot.index,
                       .lba = facts.lba,
                       .bytes = facts.bytes});

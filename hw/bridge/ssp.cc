@@ -26,7 +26,9 @@ void Core::issue_ssp(Slot &slot, const CommandHeader &header, int64_t at_ns) {
     constexpr auto kTableBytes = static_cast<uint32_t>(ssp::kTableBytes);
     at_ns = parts_.link.from_host(at_ns, CommandHeader::kBytes).end_ns;
     at_ns = parts_.link.from_host(at_ns, kTableBytes + slot.window.list_bytes()).end_ns;
-    at_ns = engine_.reserve(at_ns, parts_.bridge.command_ns).end_ns;
+    slot.command.journey.reach(Stage::kPcie, at_ns);
+    at_ns = engine_.reserve(at_ns, parts_.bridge.command_ns, "command").end_ns;
+    slot.command.journey.reach(Stage::kBridge, at_ns);
   }
   slot.due_ns = at_ns;
   slot.scsi.lun = ssp::load_lun(table);
@@ -41,6 +43,7 @@ void Core::issue_ssp(Slot &slot, const CommandHeader &header, int64_t at_ns) {
   slot.scsi.data = &slot.window;
   slot.scsi.issue_ns = at_ns;
   slot.scsi.owner = &slot;
+  slot.scsi.journey = &slot.command.journey;
   slot.scsi_target = phys_[slot.phy]->scsi();
   slot.scsi_target->execute(slot.scsi);
   if (slot.scsi.finish_ns == RD_NEVER)
@@ -140,6 +143,43 @@ uint32_t Core::post_response(const Slot &slot) {
   constexpr uint64_t kErrorRecordBytes = 8;
   parts_.host.dma_write(slot.status_addr + kErrorRecordBytes, std::span(frame).first(bytes));
   return kRxDone | kRxResponse;
+}
+
+CommandFacts Core::ssp_facts(const Slot &slot) {
+  const std::array<uint8_t, 16> &cdb = slot.scsi.cdb;
+  CommandFacts facts;
+  if (slot.response != Slot::kNoResponse)
+    return facts;
+  facts.opcode = cdb[0];
+  switch (cdb[0]) {
+    case 0x08:
+    case 0x28:
+    case 0x88:
+    case 0xA8:
+      facts.kind = RD_READ;
+      break;
+    case 0x0A:
+    case 0x2A:
+    case 0x8A:
+    case 0xAA:
+      facts.kind = RD_WRITE;
+      break;
+    case 0x35:
+    case 0x91:
+      facts.kind = RD_FLUSH;
+      return facts;
+    case 0x42:
+      facts.kind = RD_TRIM;
+      return facts;
+    default:
+      return facts;
+  }
+  size_t group = cdb[0] >> 5;
+  size_t first = group == 0 ? 1 : 2, last = group == 0 ? 3 : group == 4 ? 9 : 5;
+  for (size_t i = first; i <= last; i++)
+    facts.lba = facts.lba << 8 | cdb[i];
+  facts.bytes = slot.window.size();
+  return facts;
 }
 
 // What is settled is saved with its answer; anything else is delivered anew.

@@ -52,6 +52,7 @@ struct VolumeRequest {
   // The outcome.
   VolumeFailure failure = VolumeFailure::kNone;
   uint64_t failed_lba = 0;                 // of the volume; kRead to kTrim
+  Journey last;                            // of the member command that ended last
   std::array<Fis, kMaxMembers> answers{};  // kEach, kMember: last FIS of each
 
   // The volume's own.

@@ -233,6 +233,7 @@ void MemberPort::send(MemberCommand &command, int64_t at_ns) {
 void MemberPort::execute(MemberCommand &command, int64_t at_ns) {
   command.ata.issue_ns = at_ns;
   command.ata.failed = false;
+  command.ata.journey.start(at_ns);
   target_->execute(command.ata);
   command.due_ns = command.ata.finish_ns;
   if (command.due_ns == RD_NEVER)
@@ -308,6 +309,7 @@ void MemberPort::end(MemberCommand &command, VolumeFailure failure, uint64_t lba
   command.state = State::kFree;
   command.request = nullptr;
   request.running--;
+  request.last = command.ata.journey;
   if (failure != VolumeFailure::kNone) {
     counters_.failed++;
     request.fail(failure, request.sectors > 0 ? volume_lba(command, lba) : 0);

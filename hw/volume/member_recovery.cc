@@ -65,6 +65,7 @@ void MemberPort::inspect() {
   ata.h2d = {0x27, 0x80, kIdentifyDevice};
   ata.data = command.buffer.get();
   ata.issue_ns = host_.now_ns();
+  ata.journey.start(ata.issue_ns);
   command.canceling = true;  // nobody is to be told
   target_->execute(ata);
   bool answered = ata.finish_ns != RD_NEVER;

@@ -16,6 +16,18 @@ namespace {
 constexpr uint64_t kNaa = uint64_t{0x5e83a97} << 36;
 constexpr uint64_t kPortBits = 0xF;
 
+// The way of the part that ended last is the way of the whole; before it the firmware was busy with
+// others, or the member was.
+void follow(Journey &whole, const Journey &part) {
+  whole.reach(Stage::kBridge, part.start_ns());
+  int64_t at_ns = part.start_ns();
+  for (size_t i = 0; i < kJourneyStages; i++) {
+    auto stage = static_cast<Stage>(i);
+    at_ns += part.stage_ns(stage);
+    whole.reach(stage, at_ns);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<ScsiTarget> make_scsi_target(BlockVolume &volume, const IdentityProfile &identity) {
@@ -88,6 +100,8 @@ void ScsiDevice::execute(ScsiCommand &command) {
   command.sense_bytes = 0;
   ScsiTask &task = take_task(command);
   task.ready_ns = volume_.accept(command.issue_ns);
+  if (command.journey)
+    command.journey->reach(Stage::kBridge, task.ready_ns);
   dispatch(task);
   if (task.settled)
     release(task);
@@ -185,6 +199,8 @@ void ScsiDevice::submit_each(ScsiTask &task, const Fis &h2d, Step then) {
 void ScsiDevice::volume_done(VolumeRequest &request) {
   auto &task = static_cast<ScsiTask &>(request);
   task.ready_ns = std::max(task.ready_ns, volume_.now_ns());
+  if (task.command->journey)
+    follow(*task.command->journey, task.last);
   (this->*task.then)(task);
   if (!task.settled)
     return;

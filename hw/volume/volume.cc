@@ -35,6 +35,7 @@ uint64_t sectors_of(const MemberPort::Identity &identity) {
 Volume::Volume(const VolumeParts &parts, unsigned members, uint32_t chunk_bytes)
     : parts_(parts), members_(members), chunk_sectors_(chunk_bytes / RD_SECTOR_BYTES) {
   stripe_ = Stripe(members_, chunk_sectors_, 0);
+  firmware_.watch(parts_.host.observer(), "volume");
   for (unsigned i = 0; i < members_; i++)
     ports_[i] = std::make_unique<MemberPort>(*this, i, parts_.host, parts_.queue, parts_.timing);
 }
@@ -90,11 +91,12 @@ void Volume::drop_all() {
 }
 
 int64_t Volume::accept(int64_t at_ns) {
-  return parts_.timing ? firmware_.reserve(at_ns, parts_.profile.command_ns).end_ns : at_ns;
+  return parts_.timing ? firmware_.reserve(at_ns, parts_.profile.command_ns, "request").end_ns
+                       : at_ns;
 }
 
 int64_t Volume::schedule(int64_t at_ns) {
-  return parts_.timing ? firmware_.reserve(at_ns, parts_.profile.part_ns).end_ns : at_ns;
+  return parts_.timing ? firmware_.reserve(at_ns, parts_.profile.part_ns, "part").end_ns : at_ns;
 }
 
 // Which part of the request is each member's.

@@ -74,7 +74,7 @@ enum rd_stage {
 struct rd_command_record {
   unsigned port;             /* 0..RD_MAX_PORTS - 1 */
   enum rd_command_kind kind; /* by the opcode */
-  uint8_t opcode;            /* ATA command */
+  uint8_t opcode;            /* ATA command; of a volume: SCSI operation code */
   uint8_t tag;               /* NCQ; 0 for others */
   bool error;                /* ended with an error, or was refused */
   uint16_t slot;             /* of its core, 0..2047 */

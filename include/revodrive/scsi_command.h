@@ -23,6 +23,7 @@ struct ScsiCommand {
   DataWindow *data = nullptr;  // never null
   int64_t issue_ns = 0;        // when the target has the command
   void *owner = nullptr;       // the initiator's own
+  Journey *journey = nullptr;  // the target charges its time to it; may be null
 
   // Set by the target.
   int64_t finish_ns = RD_NEVER;
