@@ -91,12 +91,16 @@ void Volume::drop_all() {
 }
 
 int64_t Volume::accept(int64_t at_ns) {
-  return parts_.timing ? firmware_.reserve(at_ns, parts_.profile.command_ns, "request").end_ns
-                       : at_ns;
+  return parts_.timing
+             ? firmware_.reserve(at_ns, static_cast<int64_t>(parts_.profile.command_ns), "request")
+                   .end_ns
+             : at_ns;
 }
 
 int64_t Volume::schedule(int64_t at_ns) {
-  return parts_.timing ? firmware_.reserve(at_ns, parts_.profile.part_ns, "part").end_ns : at_ns;
+  return parts_.timing
+             ? firmware_.reserve(at_ns, static_cast<int64_t>(parts_.profile.part_ns), "part").end_ns
+             : at_ns;
 }
 
 // Which part of the request is each member's.

@@ -99,10 +99,10 @@ struct FlashProfile {
   uint32_t bus_pj_byte = 0;  // per byte over a channel
 };
 
-// [volume] The firmware that makes one volume of the members (mode=vca).
+// [volume] The firmware that makes one volume of the members (mode=vca). May be left out.
 struct VolumeProfile {
-  uint32_t command_ns = 0;  // for each request of the host
-  uint32_t part_ns = 0;     // for each member command it is cut into
+  uint64_t command_ns = 0;  // for each request of the host
+  uint64_t part_ns = 0;     // for each member command it is cut into
 };
 
 // [identity] What the drive says of itself.
