@@ -10,7 +10,7 @@ namespace revodrive {
 
 namespace {
 
-constexpr uint32_t kStreamVersion = 3;
+constexpr uint32_t kStreamVersion = 4;
 constexpr int64_t kStoreIntervalNs = 60'000'000'000;
 constexpr uint32_t kDefaultChunkBytes = 64 << 10;
 constexpr unsigned kVolumePort = 0;

@@ -155,6 +155,8 @@ bool Profile::load(const char *source, const char *overrides, Profile *out, rd_e
       {"flash", "dedupe_reference_bytes", &out->flash.dedupe_reference_bytes, 1, 512},
       {"host", "submit_ns", &out->host.submit_ns, 0, 1000000000},
       {"host", "complete_ns", &out->host.complete_ns, 0, 1000000000},
+      {"volume", "command_ns", &out->volume.command_ns, 0, 10000000},
+      {"volume", "part_ns", &out->volume.part_ns, 0, 10000000},
       {"host", "coalesce_count", &out->host.coalesce_count, 0, 511},
       {"host", "coalesce_us", &out->host.coalesce_us, 0, 65535},
       {"host", "queue_depth", &out->host.queue_depth, 1, 32},
