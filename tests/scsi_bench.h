@@ -49,6 +49,8 @@ class FakeVolume final : public BlockVolume {
     return true;
   }
   void cancel(VolumeRequest &request) override { std::erase(held, &request); }
+  unsigned link_resets = 0;
+  void reset_links() override { link_resets++; }
   void answer() {
     VolumeRequest &request = *held.front();
     held.erase(held.begin());

@@ -141,7 +141,8 @@ uint32_t Core::post_response(const Slot &slot) {
     frame[10] = 0;
   }
   constexpr uint64_t kErrorRecordBytes = 8;
-  parts_.host.dma_write(slot.status_addr + kErrorRecordBytes, std::span(frame).first(bytes));
+  if (slot.status_addr != 0)
+    parts_.host.dma_write(slot.status_addr + kErrorRecordBytes, std::span(frame).first(bytes));
   return kRxDone | kRxResponse;
 }
 

@@ -98,6 +98,9 @@ class BlockVolume {
   // Afterwards nothing of it runs.
   virtual void cancel(VolumeRequest &request) = 0;
 
+  // Resets the links of members that have nothing to do: a drive that hangs needs that.
+  virtual void reset_links() = 0;
+
   virtual bool formed() const = 0;  // false: there were never enough members
   virtual uint64_t sectors() const = 0;
   virtual unsigned members() const = 0;

@@ -363,7 +363,9 @@ void MemberPort::cancel(VolumeRequest &request) {
     break;
   }
   request.queued = static_cast<uint8_t>(request.queued & ~(1u << number_));
-  if (recovering_)
+  if (recovering_ && commands_[kTags]->state == State::kResting)
+    reset_link();  // the drive does not even say what is wrong
+  else if (recovering_)
     read_log();
   pump();
 }

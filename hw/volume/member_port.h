@@ -85,6 +85,8 @@ class MemberPort final : private AtaInitiator {
   void unplug();
   // After the drive was reset, or the volume was made: what is it?
   void inspect();
+  // COMRESET, if that disturbs nobody.
+  void reset_link();
   // Everything goes, without a word to anyone.
   void drop_all();
 
@@ -141,6 +143,7 @@ class MemberPort final : private AtaInitiator {
   void recover();
   void read_log();
   void log_read(MemberCommand &command);
+  void send_stopped(uint8_t blamed, VolumeFailure failure, uint64_t lba);
   bool rests_at_fetch(MemberCommand &command);
   bool rests_at_completion(MemberCommand &command);
   void rest(MemberCommand &command, int64_t delay_ns);

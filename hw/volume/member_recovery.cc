@@ -91,29 +91,38 @@ void MemberPort::inspect() {
 void MemberPort::fail_everything() {
   quiet_ = true;
   std::vector<VolumeRequest *> touched;
+  // Held, so that none ends before all is told: taking back one command may end others.
+  auto hold = [&](VolumeRequest *request) {
+    touched.push_back(request);
+    request->running++;
+  };
   for (auto &command : commands_) {
     VolumeRequest *request = command->request;
     if (command->state == State::kFree)
       continue;
     uint64_t lba = request && request->sectors > 0 ? volume_lba(*command, command->lba) : 0;
+    if (request && std::find(touched.begin(), touched.end(), request) == touched.end())
+      hold(request);
     withdraw(*command);
     if (!request)
       continue;
     request->running--;
     request->fail(VolumeFailure::kMissing, lba);
-    touched.push_back(request);
   }
+  size_t flying = touched.size();
   while (head_) {
-    touched.push_back(head_);
+    auto end = touched.begin() + static_cast<ptrdiff_t>(flying);
+    if (std::find(touched.begin(), end, head_) == end)
+      hold(head_);  // each is in the queue once
     fail_share(*head_);
     pop();
   }
   recovering_ = false;
   quiet_ = false;
-  std::sort(touched.begin(), touched.end());
-  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-  for (VolumeRequest *request : touched)
+  for (VolumeRequest *request : touched) {
+    request->running--;
     owner_.part_done(*request);
+  }
 }
 
 void MemberPort::lose_link(uint32_t rule, int64_t for_ns) {
@@ -179,8 +188,11 @@ void MemberPort::log_read(MemberCommand &log) {
   uint64_t lba = 0;
   for (size_t i = 0; i < 3; i++)
     lba |= uint64_t{page[4 + i]} << (8 * i) | uint64_t{page[8 + i]} << (24 + 8 * i);
-  VolumeFailure failure = known ? failure_of(page[2], page[3]) : VolumeFailure::kAborted;
+  send_stopped(blamed, known ? failure_of(page[2], page[3]) : VolumeFailure::kAborted, lba);
+}
 
+// Those that fell with the queue go to the drive again, but for the one to blame.
+void MemberPort::send_stopped(uint8_t blamed, VolumeFailure failure, uint64_t lba) {
   std::vector<MemberCommand *> stopped;
   for (auto &command : commands_) {
     if (command->state == State::kStopped)
@@ -202,6 +214,20 @@ void MemberPort::log_read(MemberCommand &log) {
   if (recovering_)
     read_log();
   pump();
+}
+
+// The last resort of a host whose commands do not come back: all members that have nothing to do.
+void MemberPort::reset_link() {
+  MemberCommand &log = *commands_[kTags];
+  bool stuck = recovering_ && log.state == State::kResting;
+  if (!target_ || lost_by_ != 0 || (!stuck && (!idle() || head_)))
+    return;
+  if (stuck)
+    withdraw(log);
+  recovering_ = false;
+  target_->reset(LinkReset::kComreset);
+  inspect();
+  send_stopped(kTags, VolumeFailure::kAborted, 0);
 }
 
 // ------------------------------------------------------------------------------------ fault rules

@@ -345,6 +345,8 @@ void ScsiDevice::reset(ScsiReset kind) {
       attention_ = scsi::kLunReset;
       break;
   }
+  if (kind != ScsiReset::kPowerOn)
+    volume_.reset_links();
 }
 
 void ScsiDevice::save(StreamWriter &out) const {

@@ -171,6 +171,11 @@ void Volume::cancel(VolumeRequest &request) {
   request.map.close(false);
 }
 
+void Volume::reset_links() {
+  for (unsigned i = 0; i < members_; i++)
+    ports_[i]->reset_link();
+}
+
 void Volume::query(const Visitor &visit) const {
   MemberCounters sum;
   unsigned ready = 0;

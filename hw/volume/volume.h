@@ -52,6 +52,7 @@ class Volume final : public BlockVolume, public MemberPortOwner {
   void set_client(VolumeClient *client) override { client_ = client; }
   bool submit(VolumeRequest &request) override;
   void cancel(VolumeRequest &request) override;
+  void reset_links() override;
   bool formed() const override { return formed_; }
   uint64_t sectors() const override { return formed_ ? stripe_.sectors() : 0; }
   unsigned members() const override { return members_; }
