@@ -324,6 +324,24 @@ START_TEST(faults_of_a_member) {
 }
 END_TEST
 
+// A drive that hangs until its link is reset: the unit's reset does that.
+START_TEST(unit_reset_frees_a_hung_member) {
+  Rig rig;
+  rd_error error = {};
+  ck_assert_int_eq(rd_card_fault(rig.host.card(), 2, "name=dead,op=now,action=hang", &error), 0);
+  uint64_t data = rig.driver.data_addr();
+  rig.driver.issue(10, rig.read(256, 8, data));
+  ck_assert_uint_eq(rig.driver.run(5, rig.read(0, 8, data)), kGood | 5);
+  rig.host.advance(2000000000);
+  rig.driver.interrupt();
+  ck_assert_uint_ne(rig.driver.completions().back() & 0xFFF, 10);
+  ck_assert_uint_eq(rig.driver.run(0, ssp_task(0x08, 0)), kResponse | 0);
+  ck_assert_uint_eq(rig.driver.response(0)[27], 0);
+  ck_assert_uint_eq(rig.driver.run(4, ssp_command(Cdb{})), kResponse | 4);
+  ck_assert_uint_eq(rig.driver.run(10, rig.read(256, 8, data)), kGood | 10);
+}
+END_TEST
+
 // Whatever the guest writes into frames: answers come, and memory is written where it should be.
 START_TEST(random_frames) {
   Random random(test::seed());
@@ -348,10 +366,11 @@ START_TEST(random_frames) {
 END_TEST
 
 int main() {
-  return run_tests("ssp", {link_shows_an_ssp_target, sense_comes_in_a_response_frame,
-                           data_lies_on_the_members_chunk_by_chunk, scatter_list_over_chunks,
-                           more_than_all_tags_of_all_members, task_management,
-                           hard_reset_of_the_link, what_has_no_target,
-                           requests_in_flight_survive_a_move, state_of_another_mode_is_refused,
-                           a_member_comes_and_goes, faults_of_a_member, random_frames});
+  return run_tests(
+      "ssp",
+      {link_shows_an_ssp_target, sense_comes_in_a_response_frame,
+       data_lies_on_the_members_chunk_by_chunk, scatter_list_over_chunks,
+       more_than_all_tags_of_all_members, task_management, hard_reset_of_the_link,
+       what_has_no_target, requests_in_flight_survive_a_move, state_of_another_mode_is_refused,
+       a_member_comes_and_goes, faults_of_a_member, unit_reset_frees_a_hung_member, random_frames});
 }
