@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // The SCSI command set of the volume: what is done, what is refused, and with which sense.
+#include "scsi_bench.h"
+
 #include "random.h"
 #include "runner.h"
-#include "scsi_bench.h"
 
 using namespace revodrive;
 
@@ -329,6 +330,7 @@ START_TEST(commands_end_when_the_volume_does_and_cancel_is_silent) {
   bench.volume.answer();
   ck_assert(!first.done && second.done);
   good(second);
+  ck_assert(!bench.broken_rule);
 }
 END_TEST
 

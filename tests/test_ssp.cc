@@ -161,8 +161,9 @@ START_TEST(task_management) {
   Rig rig;
   rig.host.defer = true;
   uint64_t data = rig.driver.data_addr();
+  // One on each member: to take a command from a drive lets its other transfers end.
   for (uint16_t slot = 10; slot < 14; slot++)
-    rig.driver.issue(slot, rig.read(0, 8, data));
+    rig.driver.issue(slot, rig.read(128u * (slot - 10u), 8, data));
   auto ask = [&](uint8_t function, uint16_t tag, uint8_t unit = 0) {
     ck_assert_uint_eq(rig.driver.run(0, ssp_task(function, tag, unit)), kResponse | 0);
     auto frame = rig.driver.response(0);

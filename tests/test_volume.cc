@@ -2,9 +2,10 @@
 //
 // The volume over four drives: where bytes go, what runs at the same time, and what happens to
 // requests when members fail, go and come.
+#include "volume_bench.h"
+
 #include "random.h"
 #include "runner.h"
-#include "volume_bench.h"
 
 using namespace revodrive;
 

@@ -2,6 +2,10 @@
 //
 // The layout of the stripe against the plain words of its definition: chunk 0 on member 0, chunk 1
 // on member 1, and so on, round and round.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "random.h"
 #include "runner.h"
 #include "volume/stripe.h"

@@ -63,7 +63,7 @@ struct VolumeRequest {
   uint32_t running = 0;                             // member commands
 
   bool failed() const { return failure != VolumeFailure::kNone; }
-  void fail(VolumeFailure what, uint64_t at_lba) {
+  void note_failure(VolumeFailure what, uint64_t at_lba) {
     if (failed() && failed_lba <= at_lba)
       return;
     failure = what;

@@ -95,7 +95,7 @@ void MemberPort::fail_share(VolumeRequest &request) {
   uint64_t lba =
       request.sectors > 0 ? owner_.stripe().volume_lba(number_, request.next[number_]) : 0;
   bool locked = state_ == MemberState::kLocked;
-  request.fail(locked ? VolumeFailure::kLocked : VolumeFailure::kMissing, lba);
+  request.note_failure(locked ? VolumeFailure::kLocked : VolumeFailure::kMissing, lba);
   request.next[number_] = request.end[number_];
 }
 
@@ -312,7 +312,7 @@ void MemberPort::end(MemberCommand &command, VolumeFailure failure, uint64_t lba
   request.last = command.ata.journey;
   if (failure != VolumeFailure::kNone) {
     counters_.failed++;
-    request.fail(failure, request.sectors > 0 ? volume_lba(command, lba) : 0);
+    request.note_failure(failure, request.sectors > 0 ? volume_lba(command, lba) : 0);
   }
   owner_.part_done(request);
   pump();

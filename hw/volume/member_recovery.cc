@@ -107,7 +107,7 @@ void MemberPort::fail_everything() {
     if (!request)
       continue;
     request->running--;
-    request->fail(VolumeFailure::kMissing, lba);
+    request->note_failure(VolumeFailure::kMissing, lba);
   }
   size_t flying = touched.size();
   while (head_) {
