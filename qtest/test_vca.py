@@ -103,10 +103,16 @@ def test_deep_queue_uses_every_ssd(volume):
     assert took(64) * 4 < took(1)
 
 
+def unplug(made, port):
+    path = f"/machine/peripheral/card/port{port}"
+    made.machine.qmp("device_del", id=path)
+    made.machine.wait_event("DEVICE_DELETED", path=path)
+
+
 def test_member_away_and_back(volume):
     made, disk = volume()
     vm = made.machine
-    vm.qmp("device_del", id="/machine/peripheral/card/port1")
+    unplug(made, 1)
     assert vm.qmp("qom-get", path="/machine/peripheral/card", property="volume-degraded") == 1
     with pytest.raises(ScsiError) as error:
         disk.read(CHUNK + 5, 1)
@@ -119,7 +125,7 @@ def test_member_away_and_back(volume):
 
 def test_another_drive_is_not_let_in(volume):
     made, disk = volume()
-    made.machine.qmp("device_del", id="/machine/peripheral/card/port1")
+    unplug(made, 1)
     made.machine.qmp("device_add", driver="sf2281", bus="card.0", port=1, drive="d1", id="again", serial="STRANGER")
     with pytest.raises(ScsiError):
         disk.read(CHUNK, 1)
