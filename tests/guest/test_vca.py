@@ -4,7 +4,7 @@
 import pytest
 
 from harness import Guest, Options
-from test_disks import complaints
+from test_disks import complaints as all_complaints
 from test_plug import unplug
 
 VERIFY_JOB = """[global]
@@ -23,6 +23,11 @@ filename=/dev/sda
 [b]
 offset=256m
 """
+
+
+def complaints(guest):
+    """Without the line that any SAS disk gets: the power-on's unit attention is a warning to the kernel."""
+    return [line for line in all_complaints(guest) if "Power-on or device reset occurred" not in line]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +53,7 @@ def test_pages_and_operations(guest):
         assert words in operations
     assert "Current temperature = " in guest.run("sg_logs -a /dev/sda").stdout
     assert "Caching" in guest.run("sg_modes -a /dev/sda").stdout
-    assert "No Sense" in guest.run("sg_requests /dev/sda").stdout
+    assert "No Sense" in guest.run("sg_requests /dev/sda 2>&1").stdout
     assert complaints(guest) == []
 
 
