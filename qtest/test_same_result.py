@@ -25,7 +25,7 @@ JOBS = {
     "deep": ["--rw=randrw", "--bs=4k", "--iodepth=100", "--number_ios=600"],
     "sizes": ["--rw=rw", "--bsrange=4k-256k", "--iodepth=6", "--number_ios=150"],
     "syncs": ["--rw=randwrite", "--bs=16k", "--iodepth=4", "--number_ios=200", "--fsync=25", "--end_fsync=1"],
-    "trims": ["--rw=randtrimwrite", "--bs=8k", "--iodepth=4", "--number_ios=100"],
+    "trims": ["--rw=randtrimwrite", "--bs=8k", "--iodepth=4", "--number_ios=200"],
 }
 
 

@@ -28,7 +28,8 @@ void BlockLayer::submit(IoRequest &io, Placement &placement) {
   io.failed = false;
   for (AtaRequest &ata : parts_) {
     Member &member = members_[ata.port];
-    in_flight_[ata.port]++;
+    if (in_flight_[ata.port]++ == 0)
+      member.busy_since_ns = host_.now_ns();
     if (member.queue.empty() && can_start(member, ata.kind)) {
       start(member, &io, ata);
     } else {
@@ -43,8 +44,7 @@ void BlockLayer::start(Member &member, IoRequest *io, AtaRequest &ata) {
   member.free_tags &= ~(1u << ata.tag);
   member.alone = ata.kind == AtaKind::kTrim || ata.kind == AtaKind::kFlush;
   member.running[ata.tag] = io;
-  if (on_command)
-    member.records[ata.tag] = {ata, started_++, host_.now_ns(), 0, false};
+  member.records[ata.tag] = {ata, started_++, host_.now_ns(), 0, false};
   driver_.issue(ata);
 }
 
@@ -66,14 +66,19 @@ IoRequest *BlockLayer::release(unsigned port, unsigned tag, bool failed) {
   IoRequest *io = member.running[tag];
   member.free_tags |= 1u << tag;
   member.alone = false;
-  in_flight_[port]--;
+  int64_t now_ns = host_.now_ns();
+  CommandRecord &record = member.records[tag];
+  int64_t took_ns = now_ns - record.submit_ns;
+  member.use.all_ns += took_ns;
+  member.use.read_ns += record.ata.kind == AtaKind::kRead ? took_ns : 0;
+  member.use.write_ns += record.ata.kind == AtaKind::kWrite ? took_ns : 0;
+  if (--in_flight_[port] == 0)
+    member.use.busy_ns += now_ns - member.busy_since_ns;
   io->failed |= failed;
-  if (on_command) {
-    CommandRecord &record = member.records[tag];
-    record.done_ns = host_.now_ns();
-    record.failed = failed;
+  record.done_ns = now_ns;
+  record.failed = failed;
+  if (on_command)
     on_command(record);
-  }
   return io;
 }
 

@@ -27,6 +27,14 @@ struct CommandRecord {
   bool failed = false;
 };
 
+// What an operating system counts of a disk (Linux: /proc/diskstats). Ticks sum over commands.
+struct DiskUse {
+  int64_t read_ns = 0;
+  int64_t write_ns = 0;
+  int64_t all_ns = 0;
+  int64_t busy_ns = 0;  // with at least one command
+};
+
 class BlockLayer {
  public:
   // `depth`: tags in use for each drive, 1 to kTags.
@@ -45,6 +53,7 @@ class BlockLayer {
   }
   // Commands of each member that run or wait.
   const uint32_t *in_flight() const { return in_flight_.data(); }
+  const DiskUse &use(unsigned port) const { return members_[port].use; }
   // Called for each command as it ends.
   std::function<void(const CommandRecord &)> on_command;
 
@@ -72,6 +81,8 @@ class BlockLayer {
     Queue queue;
     std::array<IoRequest *, kTags> running{};
     std::array<CommandRecord, kTags> records;
+    DiskUse use;
+    int64_t busy_since_ns = 0;
   };
 
   bool can_start(const Member &member, AtaKind kind) const {

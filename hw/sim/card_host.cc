@@ -36,12 +36,9 @@ const rd_host_ops CardHost::kOps = {
     .set_irq = [](void *host, bool level) { self(host).irq_ = level; },
     .msi_notify = [](void *) {},
     .arm_timer = [](void *host, int64_t deadline_ns) { self(host).deadline_ns_ = deadline_ns; },
-    .block_submit =
-        [](void *host, unsigned port, rd_block_op op, uint64_t, uint64_t, const rd_iov *, unsigned,
-           uint64_t token) {
-          self(host).count(port, op);
-          rd_card_block_done(self(host).card_, token, 0);
-        },
+    .block_submit = [](void *host, unsigned, rd_block_op, uint64_t, uint64_t, const rd_iov *,
+                       unsigned,
+                       uint64_t token) { rd_card_block_done(self(host).card_, token, 0); },
     .block_drain = [](void *, unsigned) {},
     .block_wait = [](void *, unsigned) {},
     .persist =
@@ -108,14 +105,6 @@ void CardHost::store32(uint64_t addr, uint32_t value) {
 
 void CardHost::store64(uint64_t addr, uint64_t value) {
   std::memcpy(memory(addr), &value, sizeof(value));
-}
-
-void CardHost::count(unsigned port, rd_block_op op) {
-  BackendCounts &counts = counts_[port];
-  counts.reads += op == RD_BLOCK_READ;
-  counts.writes += op == RD_BLOCK_WRITE || op == RD_BLOCK_WRITE_FUA;
-  counts.discards += op == RD_BLOCK_DISCARD;
-  counts.flushes += op == RD_BLOCK_FLUSH;
 }
 
 void CardHost::query(const Visitor &visit) {

@@ -20,14 +20,6 @@
 
 namespace revodrive::sim {
 
-// What a drive was asked to do, in numbers.
-struct BackendCounts {
-  uint64_t reads = 0;
-  uint64_t writes = 0;
-  uint64_t discards = 0;
-  uint64_t flushes = 0;
-};
-
 class CardHost {
  public:
   static constexpr uint64_t kMemoryBase = 0x1000'0000;
@@ -69,7 +61,6 @@ class CardHost {
   // From now on the trace (not owned; null: nothing) hears of every booking.
   void watch(TimelineTrace *trace) { trace_ = trace; }
 
-  const BackendCounts &counts(unsigned port) const { return counts_[port]; }
   using Visitor = std::function<void(const std::string &name, uint64_t value)>;
   void query(const Visitor &visit);
   uint64_t counter(const std::string &name);
@@ -85,7 +76,6 @@ class CardHost {
   bool inside(uint64_t addr, size_t len) const {
     return addr >= kMemoryBase && len <= memory_bytes_ && addr - kMemoryBase <= memory_bytes_ - len;
   }
-  void count(unsigned port, rd_block_op op);
 
   struct Free {
     void operator()(uint8_t *memory) const { std::free(memory); }
@@ -100,7 +90,6 @@ class CardHost {
   TimelineTrace *trace_ = nullptr;
   unsigned members_ = 0;
   uint64_t member_bytes_[RD_MAX_PORTS] = {};
-  BackendCounts counts_[RD_MAX_PORTS];
 };
 
 }  // namespace revodrive::sim

@@ -17,7 +17,7 @@ Runs fio jobs on the model of an OCZ RevoDrive 3 X2, in virtual time.
                              how filename=card spreads over the SSDs (stripe:64k)
   --state=FILE               starts with the drives as FILE has them, if it is there, and stores
                              them in it at the end
-  --output-format=FORMAT     normal, json, or both: normal,json
+  --output-format=FORMAT     normal, json, json+ (with latency bins), or two: normal,json
   --output=FILE              results into FILE instead of standard output
   --timeline=FILE            what each link, engine, channel and die did, for ui.perfetto.dev
   --timeline-window=FROM-TO  only that span of virtual time, as 10ms-20ms (the first 100 ms)
@@ -139,12 +139,13 @@ bool Parser::own_option(const std::string &name, const std::string &value) {
 }
 
 void Parser::format(const std::string &value) {
-  line_.json = line_.text = false;
+  line_.json = line_.text = line_.bins = false;
   for (std::string_view word : split(value, ',')) {
-    line_.json |= word == "json";
+    line_.json |= word == "json" || word == "json+";
+    line_.bins |= word == "json+";
     line_.text |= word == "normal";
-    if (word != "json" && word != "normal")
-      refuse("command line: --output-format=%s: must be normal, json or normal,json",
+    if (word != "json" && word != "json+" && word != "normal")
+      refuse("command line: --output-format=%s: must be normal, json, json+ or normal,json",
              value.c_str());
   }
 }

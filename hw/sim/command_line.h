@@ -18,6 +18,7 @@ struct CommandLine {
   std::string state;
   std::string output;
   bool json = false;
+  bool bins = false;  // json+
   bool text = true;
   std::string timeline;
   int64_t timeline_from_ns = 0;

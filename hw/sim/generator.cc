@@ -18,7 +18,6 @@ void Generator::rewind() {
   for (const Region &region : regions_)
     addresses_.emplace_back(job_, region, rng_.next());
   done_bytes_ = 0;
-  done_ios_ = 0;
   file_ = 0;
   write_again_ = false;
   seed_ = mix64(seed_);  // another loop goes another way
@@ -58,9 +57,7 @@ bool Generator::next(NextIo &io) {
     io.op = Op::kWrite;
     return true;
   }
-  bool enough = (total_bytes_ != 0 && done_bytes_ >= total_bytes_) ||
-                (job_.number_ios != 0 && done_ios_ >= job_.number_ios);
-  if (enough)
+  if (total_bytes_ != 0 && done_bytes_ >= total_bytes_)
     return false;
   unsigned direction = pick_direction();
   const Region &region = regions_[file_];
@@ -72,7 +69,6 @@ bool Generator::next(NextIo &io) {
   io.not_before_ns = 0;
   io.recorded = false;
   done_bytes_ += bytes;
-  done_ios_++;
   file_ = file_ + 1u == regions_.size() ? 0 : static_cast<uint8_t>(file_ + 1);
   if (job_.direction.trim_then_write) {
     write_again_ = true;

@@ -53,7 +53,6 @@ class Generator final : public IoSource {
   std::vector<AddressSource> addresses_;
   Rng rng_;
   uint64_t done_bytes_ = 0;
-  uint64_t done_ios_ = 0;
   uint8_t file_ = 0;
   bool write_again_ = false;  // trimwrite: the block that was trimmed comes again as a write
   NextIo last_;

@@ -53,7 +53,8 @@ void Job::pump() {
     if (syncing_)
       return;
     if (!fetched_) {
-      if (over(now_ns))
+      bool enough = options_.number_ios != 0 && issued_ >= options_.number_ios;
+      if (over(now_ns) || enough)
         return drain(now_ns);
       if (free_.empty() || think(now_ns))
         return;
@@ -219,7 +220,7 @@ double Job::done_share() const {
   if (options_.runtime_ns > 0)
     by_time = share(parts_.host.now_ns() - start_ns_, options_.ramp_ns + options_.runtime_ns);
   double by_bytes = options_.time_based ? 0 : share(done_bytes_, parts_.planned_bytes);
-  double by_ios = options_.time_based ? 0 : share(issued_, options_.number_ios);
+  double by_ios = share(issued_, options_.number_ios);
   return std::clamp(std::max({by_time, by_bytes, by_ios}), 0.0, 1.0);
 }
 

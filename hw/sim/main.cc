@@ -77,7 +77,7 @@ void run_jobs(Simulation &simulation, Report &report) {
   report.stages = simulation.host().stages();
   report.jobs = report_jobs(simulation);
   for (unsigned port = 0; port < simulation.setup().members; port++)
-    report.backend.push_back(simulation.host().counts(port));
+    report.disks.push_back(simulation.blocks().use(port));
 }
 
 void check_combination(const CommandLine &line) {
@@ -110,6 +110,7 @@ int run(const CommandLine &line, std::vector<JobOptions> jobs) {
   report.setup = setup;
   report.profile = setup.profile;
   report.global = line.jobs.global();
+  report.bins = line.bins;
   run_jobs(simulation, report);
 
   std::string text = line.text ? text_report(report) : "";

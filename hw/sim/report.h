@@ -44,11 +44,12 @@ struct Report {
   JobOptions global;
   std::vector<ReportJob> jobs;
   std::map<std::string, CounterChange> counters;
-  std::vector<BackendCounts> backend;  // of each member
+  std::vector<DiskUse> disks;  // of each member
   StageSums stages;
   int64_t start_ns = 0;
   int64_t end_ns = 0;
   bool interrupted = false;
+  bool bins = false;  // json+: every bucket of the completion latencies
 };
 
 // The jobs as they are reported.

@@ -14,7 +14,7 @@ double per_second(uint64_t amount, int64_t ns) {
 }
 
 void put_latency(JsonWriter &json, const char *key, const LatencyStats &stats,
-                 const std::vector<double> &percentiles) {
+                 const std::vector<double> &percentiles, bool bins = false) {
   json.open(key);
   json.put("min", stats.min_ns());
   json.put("max", stats.max_ns());
@@ -28,6 +28,13 @@ void put_latency(JsonWriter &json, const char *key, const LatencyStats &stats,
       std::snprintf(name, sizeof(name), "%f", percent);
       json.put(name, stats.percentile_ns(percent));
     }
+    json.close();
+  }
+  if (bins && stats.count() > 0) {
+    json.open("bins");
+    stats.for_each([&](uint64_t low, uint64_t high, uint64_t count) {
+      json.put(std::to_string(low + (high - low) / 2), count);
+    });
     json.close();
   }
   json.close();
@@ -46,11 +53,12 @@ void put_submission(JsonWriter &json, const DirectionStats &stats) {
   json.close();
 }
 
-void put_bandwidth(JsonWriter &json, const DirectionStats &stats, double whole) {
+// `group_mean`: of all jobs of the group.
+void put_bandwidth(JsonWriter &json, const DirectionStats &stats, double group_mean) {
   const Samples &bw = stats.bandwidth;
   json.put("bw_min", static_cast<uint64_t>(bw.min()));
   json.put("bw_max", static_cast<uint64_t>(bw.max()));
-  json.put("bw_agg", bw.count() && whole > 0 ? 100.0 : 0.0);
+  json.put("bw_agg", group_mean > 0 ? 100 * bw.mean() / group_mean : 0.0);
   json.put("bw_mean", bw.mean());
   json.put("bw_dev", bw.stddev());
   json.put("bw_samples", bw.count());
@@ -61,12 +69,21 @@ void put_bandwidth(JsonWriter &json, const DirectionStats &stats, double whole) 
   json.put("iops_samples", stats.iops.count());
 }
 
-void put_direction(JsonWriter &json, const char *key, const DirectionStats &stats,
-                   int64_t runtime_ns, const JobOptions &options) {
+double group_mean(const Report &report, unsigned group, unsigned direction) {
+  double sum = 0;
+  for (const ReportJob &job : report.jobs)
+    sum += job.group == group ? job.stats.directions[direction].bandwidth.mean() : 0;
+  return sum;
+}
+
+void put_direction(JsonWriter &json, const Report &report, const ReportJob &job,
+                   unsigned direction) {
+  constexpr const char *kNames[] = {"read", "write", "trim"};
+  const DirectionStats &stats = job.stats.directions[direction];
   uint64_t ios = stats.completion.count();
-  int64_t ns = ios ? runtime_ns : 0;
+  int64_t ns = ios ? job.stats.runtime_ns() : 0;
   double bytes_per_second = per_second(stats.bytes, ns);
-  json.open(key);
+  json.open(kNames[direction]);
   json.put("io_bytes", stats.bytes);
   json.put("io_kbytes", stats.bytes >> 10);
   json.put("bw_bytes", static_cast<uint64_t>(bytes_per_second));
@@ -77,9 +94,9 @@ void put_direction(JsonWriter &json, const char *key, const DirectionStats &stat
   json.put("short_ios", 0);
   json.put("drop_ios", 0);
   put_submission(json, stats);
-  put_latency(json, "clat_ns", stats.completion, percentiles_of(options));
+  put_latency(json, "clat_ns", stats.completion, percentiles_of(*job.options), report.bins);
   put_latency(json, "lat_ns", stats.latency(), {});
-  put_bandwidth(json, stats, bytes_per_second);
+  put_bandwidth(json, stats, group_mean(report, job.group, direction));
   json.close();
 }
 
@@ -127,8 +144,7 @@ void put_shares(JsonWriter &json, const JobStats &stats) {
   put("latency_ms", shares.ms);
 }
 
-void put_job(JsonWriter &json, const ReportJob &job) {
-  constexpr const char *kNames[] = {"read", "write", "trim"};
+void put_job(JsonWriter &json, const Report &report, const ReportJob &job) {
   constexpr int kEio = 5;
   const JobStats &stats = job.stats;
   json.open();
@@ -142,7 +158,7 @@ void put_job(JsonWriter &json, const ReportJob &job) {
     json.put(name, value);
   json.close();
   for (unsigned i = 0; i < kDirections; i++)
-    put_direction(json, kNames[i], stats.directions[i], stats.runtime_ns(), *job.options);
+    put_direction(json, report, job, i);
   json.open("sync");
   json.put("total_ios", stats.syncs.count());
   put_latency(json, "lat_ns", stats.syncs,
@@ -180,7 +196,7 @@ uint64_t change_of(const Report &report, const std::string &name) {
 
 void put_disks(JsonWriter &json, const Report &report) {
   json.open_array("disk_util");
-  for (size_t port = 0; port < report.backend.size(); port++) {
+  for (size_t port = 0; port < report.disks.size(); port++) {
     std::string prefix = "port" + std::to_string(port) + ".";
     json.open();
     json.put("name", "ssd" + std::to_string(port));
@@ -188,10 +204,14 @@ void put_disks(JsonWriter &json, const Report &report) {
     json.put("write_ios", change_of(report, prefix + "writes"));
     json.put("read_merges", 0);
     json.put("write_merges", 0);
-    json.put("read_ticks", 0);
-    json.put("write_ticks", 0);
-    json.put("in_queue", 0);
-    json.put("util", report.end_ns > report.start_ns ? 100.0 : 0.0);
+    const DiskUse &use = report.disks[port];
+    int64_t whole_ns = report.end_ns - report.start_ns;
+    json.put("read_ticks", use.read_ns / kNsPerMs);
+    json.put("write_ticks", use.write_ns / kNsPerMs);
+    json.put("in_queue", use.all_ns / kNsPerMs);
+    json.put("util", whole_ns > 0
+                         ? 100 * static_cast<double>(use.busy_ns) / static_cast<double>(whole_ns)
+                         : 0.0);
     json.close();
   }
   json.close_array();
@@ -213,7 +233,8 @@ void put_counters(JsonWriter &json, const Report &report) {
   if (host_bytes > 0)
     json.put("write_amplification", static_cast<double>(member_change(report, "nand_write_bytes")) /
                                         static_cast<double>(host_bytes));
-  json.put("energy_j", static_cast<double>(member_change(report, "energy_uj")) / 1e6);
+  if (report.counters.contains("port0.energy_uj"))
+    json.put("energy_j", static_cast<double>(member_change(report, "energy_uj")) / 1e6);
 }
 
 // Mean time of a command in each stage of its way, by kind.
@@ -266,7 +287,7 @@ std::string json_report(const Report &report) {
   json.close();
   json.open_array("jobs");
   for (const ReportJob &job : report.jobs)
-    put_job(json, job);
+    put_job(json, report, job);
   json.close_array();
   put_disks(json, report);
   put_revosim(json, report);

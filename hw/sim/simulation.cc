@@ -74,6 +74,8 @@ Members Simulation::members() const {
 }
 
 void Simulation::prepare() {
+  // A wrong one is an error even where no job needs it.
+  Placement::volume(members(), placement_);
   driver_->probe(setup_.members, setup_.coalescing);
   uint64_t buffers = CardHost::kMemoryBase + HbaDriver::kAreaBytes;
   unsigned number = 0;

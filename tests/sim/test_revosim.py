@@ -179,6 +179,30 @@ def test_json_has_fios_schema(sim, tmp_path):
     assert set(real) - {"global options"} <= set(ours)
 
 
+def test_fios_tool_reads_json_plus(sim):
+    """fio_jsonplus_clat2csv makes a table of the bins; its counts are those of the job."""
+    result = sim("--output-format=json+", "--name=a", "--rw=randread", "--number_ios=300", "--iodepth=4")
+    sim.file("plus.json", result.text)
+    subprocess.run(["fio_jsonplus_clat2csv", "plus.json", "t.csv"], cwd=sim.folder, check=True, capture_output=True)
+    rows = [line.split(", ") for line in (sim.folder / "t_job0.csv").read_text().splitlines()]
+    column = rows[0].index("read_clat_ns_count")
+    assert sum(int(row[column] or 0) for row in rows[1:]) == 300
+
+
+def test_disk_use(sim):
+    """An SSD that always has work is busy all the time, one without is idle."""
+    result = sim("--name=a", "--rw=randread", "--number_ios=500", "--iodepth=4", "--filename=ssd1").json
+    use = {disk["name"]: disk for disk in result["disk_util"]}
+    assert use["ssd1"]["util"] > 99 and use["ssd0"]["util"] == 0
+    assert use["ssd1"]["read_ios"] == 500 and use["ssd1"]["read_ticks"] == use["ssd1"]["in_queue"] > 0
+
+
+def test_placement_is_checked(sim):
+    for placement in ("mirror", "stripe:5000", "dispatch:8m", "stripe:4k:4k"):
+        assert placement in sim.refused(f"--placement={placement}", "--name=a", "--filename=ssd0", "--size=4k")
+    assert "--state" in sim.refused("--placement=dispatch", "--state=s", "--name=a")
+
+
 def test_stages_add_up(sim):
     stages = sim("--name=a", "--rw=randrw", "--iodepth=16", "--number_ios=2000").json["revosim"]["stages"]
     assert set(stages) >= {"read", "write"}
