@@ -81,9 +81,9 @@ class DriveBench {
                                                        .serial = "OCZ-0123456789ABCDEF",
                                                        .firmware = "2.25",
                                                        .wwn = 0x5E83A97123456789},
-                      const DriveOptions &options = {})
+                      const DriveOptions &options = {}, const FlashProfile &flash = test_flash())
       : media(sectors),
-        drive(AtaDrive::create(identity, test_sata(), test_flash(), media, timing, options)),
+        drive(AtaDrive::create(identity, test_sata(), flash, media, timing, options)),
         initiator(*drive) {}
 
   FakeMedia media;

@@ -55,7 +55,7 @@ struct Setting {
 
 struct Rig {
   explicit Rig(const FlashProfile &profile, FlashPreset preset) : flash(profile, kSectors, true) {
-    flash.preset(preset, 5);
+    flash.renew(preset, 5);
   }
   uint64_t counter(const std::string &name) const {
     std::map<std::string, uint64_t> values;

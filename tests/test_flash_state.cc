@@ -80,7 +80,7 @@ START_TEST(copy_goes_on_alike) {
   Random random(test::seed());
   for (auto preset : {FlashPreset::kFresh, FlashPreset::kSteady}) {
     FlashController flash(busy_profile(), kSectors, true), copy(busy_profile(), kSectors, true);
-    flash.preset(preset, 1);
+    flash.renew(preset, 1);
     int64_t now_ns = 0;
     for (int i = 0; i < 8000; i++)
       step(flash, random, &now_ns);
@@ -105,7 +105,7 @@ START_TEST(same_input_same_books) {
   std::vector<uint8_t> streams[2];
   for (auto &stream : streams) {
     FlashController flash(busy_profile(), kSectors, true);
-    flash.preset(FlashPreset::kSteady, 4);
+    flash.renew(FlashPreset::kSteady, 4);
     Random random(4);
     int64_t now_ns = 0;
     for (int i = 0; i < 20000; i++)
@@ -134,7 +134,7 @@ END_TEST
 START_TEST(stored_drive_comes_back) {
   Random random(test::seed());
   FlashController flash(busy_profile(), kSectors, true);
-  flash.preset(FlashPreset::kSteady, 1);
+  flash.renew(FlashPreset::kSteady, 1);
   int64_t now_ns = 0;
   for (int i = 0; i < 20000; i++)
     step(flash, random, &now_ns);

@@ -368,7 +368,7 @@ START_TEST(geometry_of_all_sizes) {
     FlashGeometry geometry = geometry_of(profile, bytes);
     ck_assert_uint_ge(geometry.units * geometry.unit_bytes, bytes);
     ck_assert_uint_ge((geometry.superblocks - FlashGeometry::kSpare) * geometry.data_bytes, bytes);
-    ck_assert_uint_le(geometry.superblocks, 65536 + FlashGeometry::kSpare);
+    ck_assert_uint_le(geometry.superblocks, 16384 + FlashGeometry::kSpare);
     if (bytes >= 1024 * kMiB)  // the ratio stays
       ck_assert_double_eq_tol(double(geometry.raw_bytes()) / double(bytes), 1.145, 0.003);
   }

@@ -4,10 +4,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "drive_bench.h"
 #include "random.h"
-#include "runner.h"
 #include "sata/phy_counters.h"
+#include "smart_bench.h"
 
 using namespace revodrive;
 
@@ -15,58 +14,6 @@ namespace {
 
 constexpr int64_t kMinute = 60'000'000'000;
 constexpr int64_t kHour = 60 * kMinute;
-constexpr uint32_t kKey = 0xC24F00;
-
-struct Attribute {
-  uint16_t flags;
-  uint8_t value, worst;
-  uint64_t raw;
-};
-
-class SmartBench : public DriveBench {
- public:
-  FakeCommand &smart(uint8_t feature, uint8_t low = 0, uint16_t count = 0,
-                     const void *out = nullptr) {
-    return run({.opcode = 0xB0, .lba = kKey | low, .count = count, .features = feature},
-               feature == 0xD0 || feature == 0xD1 ? 512u : count * 512u, out);
-  }
-  const uint8_t *data_page() {
-    FakeCommand &done = smart(0xD0);
-    ck_assert(done.good());
-    ck_assert(sums_to_zero(done.window.data()));
-    return done.window.data();
-  }
-  const uint8_t *log(uint8_t address) {
-    FakeCommand &done = smart(0xD5, address, 1);
-    ck_assert(done.good());
-    return done.window.data();
-  }
-  Attribute attribute(uint8_t id) {
-    const uint8_t *page = data_page();
-    for (size_t at = 2; at < 362; at += 12) {
-      if (page[at] != id)
-        continue;
-      uint64_t raw = 0;
-      std::memcpy(&raw, page + at + 5, 7);
-      return {static_cast<uint16_t>(page[at + 1] | page[at + 2] << 8), page[at + 3], page[at + 4],
-              raw};
-    }
-    ck_abort_msg("attribute %u is missing", id);
-  }
-  void pass(int64_t ns) { initiator.now_ns += ns; }
-  uint8_t test_status() { return data_page()[363]; }
-  // LBA 23:8 of SMART RETURN STATUS.
-  uint16_t verdict() {
-    FakeCommand &done = smart(0xDA);
-    ck_assert(done.good());
-    return static_cast<uint16_t>(done.ata.d2h[5] | done.ata.d2h[6] << 8);
-  }
-  std::vector<uint8_t> stored() {
-    StreamWriter out;
-    drive->save_persistent(out, initiator.now_ns);
-    return out.bytes();
-  }
-};
 
 bool aborted(const FakeCommand &command) {
   return command.done() && command.status() == 0x51 && command.error() == 0x04;
@@ -277,7 +224,7 @@ START_TEST(captive_test_keeps_the_drive_busy) {
   ck_assert_uint_eq(bench.test_status(), 0x00);
   ck_assert_uint_eq(bench.log(0x06)[2], 0x81);
   // A reset is the only way out.
-  FakeCommand &running = bench.issue({.opcode = 0xB0, .lba = kKey | 0x82, .features = 0xD4});
+  FakeCommand &running = bench.issue({.opcode = 0xB0, .lba = kSmartKey | 0x82, .features = 0xD4});
   bench.initiator.cancel(running);
   bench.drive->reset(LinkReset::kComreset);
   ck_assert_uint_eq(bench.test_status() >> 4, 2);
@@ -335,11 +282,11 @@ START_TEST(offline_collection) {
   ck_assert_uint_eq(bench.data_page()[362], 0x00);
   ck_assert(bench.smart(0xD4, 0).good());
   ck_assert_uint_eq(bench.data_page()[362], 0x02);
-  ck_assert(bench.run({.opcode = 0xB0, .lba = kKey, .count = 0xF8, .features = 0xDB}).good());
+  ck_assert(bench.run({.opcode = 0xB0, .lba = kSmartKey, .count = 0xF8, .features = 0xDB}).good());
   ck_assert_uint_eq(bench.data_page()[362], 0x82);
-  ck_assert(bench.run({.opcode = 0xB0, .lba = kKey, .count = 0, .features = 0xDB}).good());
+  ck_assert(bench.run({.opcode = 0xB0, .lba = kSmartKey, .count = 0, .features = 0xDB}).good());
   ck_assert_uint_eq(bench.data_page()[362], 0x02);
-  ck_assert(aborted(bench.run({.opcode = 0xB0, .lba = kKey, .count = 1, .features = 0xDB})));
+  ck_assert(aborted(bench.run({.opcode = 0xB0, .lba = kSmartKey, .count = 1, .features = 0xDB})));
 }
 END_TEST
 

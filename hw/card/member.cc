@@ -2,6 +2,8 @@
 #include "card/member.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "revodrive/error.h"
 
@@ -47,6 +49,21 @@ uint64_t wwn_from_serial(const std::string &serial) {
   return uint64_t{0x5e83a97} << 36 | (hash ^ hash >> 28) >> 28;
 }
 
+bool parse_preset(const char *text, FlashPreset *out, rd_error *error) {
+  static constexpr std::pair<std::string_view, FlashPreset> kPresets[] = {
+      {"fresh", FlashPreset::kFresh},
+      {"full", FlashPreset::kFull},
+      {"steady", FlashPreset::kSteady}};
+  for (auto [name, preset] : kPresets) {
+    if (name != (text ? text : "fresh"))
+      continue;
+    *out = preset;
+    return true;
+  }
+  set_error(error, "preset '%s': must be fresh, full or steady", text);
+  return false;
+}
+
 }  // namespace
 
 std::unique_ptr<Member> Member::create(HostPort &host, unsigned port, const Profile &profile,
@@ -79,6 +96,8 @@ std::unique_ptr<Member> Member::create(HostPort &host, unsigned port, const Prof
   member->serial_ = identity.serial;
   DriveOptions options{
       .panicked = config.panic, .frozen = config.frozen, .trim_pattern = !config.trim_backend};
+  if (!parse_preset(config.preset, &options.preset, error))
+    return nullptr;
   member->drive_ =
       AtaDrive::create(identity, profile.sata, profile.flash, member->media_, timing, options);
   member->drive_->watch(host.observer(), "port" + std::to_string(port) + " ");

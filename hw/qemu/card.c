@@ -263,6 +263,7 @@ REVO_PROPERTIES board_properties[] = {
     DEFINE_PROP_STRING("mode", RevoCard, mode),
     DEFINE_PROP_STRING("policy", RevoCard, policy),
     DEFINE_PROP_SIZE("chunk", RevoCard, chunk, 0),
+    DEFINE_PROP_STRING("preset", RevoCard, preset),
     REVO_PROPERTIES_END,
 };
 
@@ -275,6 +276,7 @@ static const RevoHelp board_help[] = {
     {"mode", "jbod: each SSD is a SATA disk (default); vca: all of them are one SAS disk"},
     {"policy", "vca: where blocks go; stripe (default): chunks go round the SSDs"},
     {"chunk", "vca: bytes of a chunk, a power of two from 4 KiB to 16 MiB (0: 64 KiB)"},
+    {"preset", "flash at the start: fresh, full (written once) or steady (written at random)"},
 };
 
 REVO_PROPERTIES x2_properties[] = {

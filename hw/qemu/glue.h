@@ -71,6 +71,7 @@ struct RevoMember {
   uint8_t smart_life_left; /* percent */
   bool discard, frozen;
   char *trim_reads;
+  char *preset; /* of the flash */
   bool panic;
   char *faults;    /* rules to start with */
   char *boot_path; /* boot.c: its entry in the boot order, NULL if none */
@@ -110,7 +111,7 @@ struct RevoCard {
   bool timing, trace;
   /* storage.c: of the members it creates, as are conf and drives */
   bool discard, frozen;
-  char *trim_reads;
+  char *trim_reads, *preset;
   char *mode, *policy; /* vca: the members are one volume */
   uint64_t chunk;
   uint32_t backend_wait_ms;

@@ -183,6 +183,7 @@ static bool attach(RevoCard *card, RevoMember *member, const char *who, Error **
       .serial = member->serial,
       .firmware = member->firmware,
       .wwn = member->wwn,
+      .preset = member->preset,
   };
 
   card->members[member->port] = member; /* the core may use the port from inside the call */
@@ -285,6 +286,7 @@ REVO_PROPERTIES member_properties[] = {
     DEFINE_PROP_BOOL("panic-mode", RevoMember, panic, false),
     DEFINE_PROP_BOOL("frozen", RevoMember, frozen, false),
     DEFINE_PROP_STRING("trim-reads", RevoMember, trim_reads),
+    DEFINE_PROP_STRING("preset", RevoMember, preset),
     REVO_PROPERTIES_END,
 };
 
@@ -310,6 +312,7 @@ static const RevoHelp member_help[] = {
     {"frozen", "security is frozen at power-on, as firmware leaves it"},
     {"trim-reads",
      "what trimmed sectors read as: pattern (0xff, as the drive) or backend (what the image has)"},
+    {"preset", "flash at the start: fresh, full (written once) or steady (written at random)"},
 };
 
 static void member_class_init(ObjectClass *klass, RevoClassData data) {

@@ -82,6 +82,7 @@ static RevoMember *new_member(RevoCard *card, unsigned port) {
   member->discard = card->discard;
   member->frozen = card->frozen;
   member->trim_reads = g_strdup(card->trim_reads);
+  member->preset = g_strdup(card->preset);
   if (bootindex >= 0)
     object_property_set_int(OBJECT(member), "bootindex", bootindex, &error_abort);
   return member;

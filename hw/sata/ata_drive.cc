@@ -34,13 +34,12 @@ Drive::Drive(const DriveIdentity &identity, const SataProfile &sata, const Flash
       media_(media),
       wire_(sata, timing),
       flash_(flash, media.sectors(), timing),
-      smart_(media.sectors()),
       self_test_(media.sectors()),
       hpa_(media.sectors()),
       firmware_(identity.firmware),
       trim_map_(media.sectors()) {
   security_.power_on(options_.frozen);
-  flash_.preset(options_.preset, identity.wwn);
+  flash_.renew(options_.preset, identity.wwn);
 }
 
 Fis Drive::signature() const {

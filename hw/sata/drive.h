@@ -169,6 +169,7 @@ class Drive final : public AtaDrive {
   // persistent.cc
   struct Concern;
   static const Concern kConcerns[];
+  void load_flash(StreamReader &in);
   const Concern *find_concern(std::span<const char, 4> mark) const;
   // The state that outlives the power has changed: the command waits until that is durable ...
   void persist(AtaCommand &command);

@@ -11,6 +11,13 @@
 
 namespace revodrive {
 
+namespace {
+
+// Of the flash: of the 512 KiB that a drive may take in the smallest store, less what others need.
+constexpr size_t kFlashBytes = 192 << 10;
+
+}  // namespace
+
 struct Drive::Concern {
   char mark[5];
   void (*save)(Drive &drive, StreamWriter &out);
@@ -38,7 +45,18 @@ const Drive::Concern Drive::kConcerns[] = {
      [](Drive &drive, StreamReader &in) { drive.firmware_.load_persistent(in); }},
     {"TRIM", [](Drive &drive, StreamWriter &out) { drive.save_trim_map(out); },
      [](Drive &drive, StreamReader &in) { drive.load_trim_map(in); }},
+    {"FLSH",
+     [](Drive &drive, StreamWriter &out) { drive.flash_.save_persistent(out, kFlashBytes); },
+     [](Drive &drive, StreamReader &in) { drive.load_flash(in); }},
 };
+
+// A drive of another shape (another profile, another size) begins as a new one.
+void Drive::load_flash(StreamReader &in) {
+  StreamReader stored = in.part(in.left());
+  flash_.load_persistent(stored);
+  if (!stored.ok() || !stored.at_end())
+    flash_.renew(options_.preset, identity_.wwn);
+}
 
 const Drive::Concern *Drive::find_concern(std::span<const char, 4> mark) const {
   auto found = std::find_if(std::begin(kConcerns), std::end(kConcerns), [&](const Concern &it) {

@@ -93,16 +93,14 @@ Smart::Reading Smart::read_error_rate(uint8_t best, const SmartTotals &now) cons
   return {static_cast<uint8_t>(std::clamp(rate, 38.0, 120.0)), raw};
 }
 
-// Of the endurance of the flash: rated 3000 cycles (25 nm MLC, Micron's L74A data sheet, Rev. G)
-// over the raw flash, which is 128 GiB for 120 GB: 16/15 of the drive's size.
-uint8_t Smart::life_left(const SmartTotals &life) const {
-  constexpr uint64_t kRatedCycles = 3000;
-  uint64_t raw_gib_100 = sectors_ / 15 * 16 / (kSectorsPerGib / 100);  // hundredths of GiB
-  uint64_t percent_gib = std::max<uint64_t>(raw_gib_100 * kRatedCycles / 100 / 100, 1);
-  return falling(life.nand_bytes / kBytesPerGib, percent_gib);
+// Kingston's note on its SF-2000 drives: what is left of the blocks that were spare when new.
+static uint8_t spares_left(const FlashHealth &flash) {
+  uint64_t spare = std::max<uint64_t>(flash.spare_blocks, 1);
+  return static_cast<uint8_t>(100 - std::min<uint64_t>(flash.retired_blocks * 100 / spare, 100));
 }
 
-Smart::Reading Smart::read(const Attribute &attribute, const SmartTotals &now) const {
+Smart::Reading Smart::read(const Attribute &attribute, const SmartTotals &now,
+                           const FlashHealth &flash) const {
   SmartTotals life = before_ + now;
   uint64_t ms = static_cast<uint64_t>(power_on_ns_) / kNsPerMs;
   uint64_t hours = ms / kMsPerHour;
@@ -112,6 +110,17 @@ Smart::Reading Smart::read(const Attribute &attribute, const SmartTotals &now) c
     case 201:
     case 204:
       return read_error_rate(attribute.value, now);
+    case 5:
+    case 196:
+      return {spares_left(flash), flash.retired_blocks};
+    case 171:
+    case 181:
+      return {attribute.value, flash.program_fails};
+    case 172:
+    case 182:
+      return {attribute.value, flash.erase_fails};
+    case 177:
+      return {attribute.value, flash.wear_range_percent};
     case 9:  // drive database: msec24hour32, the milliseconds are those within the hour
       return {falling(hours, 876), (hours & UINT32_MAX) | (ms % kMsPerHour) << 32};
     case 12:
@@ -125,7 +134,7 @@ Smart::Reading Smart::read(const Attribute &attribute, const SmartTotals &now) c
     case 230:
       return {attribute.value, 100};
     case kLifeLeft:
-      return {std::min(life_left(life), life_left_limit_), 0};
+      return {std::min(falling(flash.endurance_used_percent, 1), life_left_limit_), 0};
     case 233:
       return {attribute.value, life.nand_bytes / kBytesPerGib};
     case 234:
@@ -139,12 +148,12 @@ Smart::Reading Smart::read(const Attribute &attribute, const SmartTotals &now) c
 }
 
 // ATA8-ACS 7.53.6.
-void Smart::fill_attributes(Page &page, const SmartTotals &now) {
+void Smart::fill_attributes(Page &page, const SmartTotals &now, const FlashHealth &flash) {
   page.put(0, kRevision, 2);
   size_t at = kFirstAttribute;
   for (size_t i = 0; i < kTable.size(); i++, at += kAttributeBytes) {
     const Attribute &attribute = kTable[i];
-    Reading reading = read(attribute, now);
+    Reading reading = read(attribute, now, flash);
     // A limit that a user has set is no history of the drive.
     if (attribute.id != kLifeLeft || life_left_limit_ == 100)
       worst_[i] = std::min(worst_[i], reading.value);
@@ -169,9 +178,9 @@ Page Smart::threshold_page() const {
   return page;
 }
 
-bool Smart::healthy(const SmartTotals &now) const {
+bool Smart::healthy(const SmartTotals &now, const FlashHealth &flash) const {
   return std::none_of(kTable.begin(), kTable.end(), [&](const Attribute &it) {
-    return (it.flags & kPreFail) && it.threshold > 0 && read(it, now).value <= it.threshold;
+    return (it.flags & kPreFail) && it.threshold > 0 && read(it, now, flash).value <= it.threshold;
   });
 }
 

@@ -4,7 +4,7 @@
 // normalised values as in smartmontools' drive database and reports of real drives) over what the
 // model counts, and the time the drive has had power, which is the clock of its self-tests and of
 // its temperature log. Totals are those of earlier lives of the drive, kept here, plus those of
-// this one, which the drive passes in.
+// this one, which the drive passes in; what the flash knows of its whole life comes from there.
 #ifndef REVODRIVE_SATA_SMART_H
 #define REVODRIVE_SATA_SMART_H
 
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 
+#include "revodrive/flash_controller.h"
 #include "revodrive/stream.h"
 #include "sata/page.h"
 
@@ -29,8 +30,7 @@ struct SmartTotals {
 
 class Smart {
  public:
-  // `sectors`: size of the drive, which its endurance follows from.
-  explicit Smart(uint64_t sectors) : sectors_(sectors) { worst_.fill(UINT8_MAX); }
+  Smart() { worst_.fill(UINT8_MAX); }
 
   bool enabled() const { return enabled_; }
   void set_enabled(bool enabled) { enabled_ = enabled; }
@@ -48,10 +48,10 @@ class Smart {
   void power_cycle(const SmartTotals &now);
 
   // The attributes into the SMART data page, from its start; `now` as above.
-  void fill_attributes(Page &page, const SmartTotals &now);
+  void fill_attributes(Page &page, const SmartTotals &now, const FlashHealth &flash);
   Page threshold_page() const;
   // No pre-failure attribute is at its threshold.
-  bool healthy(const SmartTotals &now) const;
+  bool healthy(const SmartTotals &now, const FlashHealth &flash) const;
   // Life left (attribute 231) is shown no higher than this; 100 shows what the model has.
   void set_life_left_limit(uint8_t percent) { life_left_limit_ = percent; }
   uint64_t power_cycles() const { return power_cycles_; }
@@ -70,11 +70,9 @@ class Smart {
     uint8_t value;
     uint64_t raw;  // 56 bits: the formats of SandForce use the reserved byte as well
   };
-  Reading read(const Attribute &attribute, const SmartTotals &now) const;
+  Reading read(const Attribute &attribute, const SmartTotals &now, const FlashHealth &flash) const;
   Reading read_error_rate(uint8_t best, const SmartTotals &now) const;
-  uint8_t life_left(const SmartTotals &life) const;
 
-  uint64_t sectors_;
   bool enabled_ = true;
   bool autosave_ = true;
   bool parked_ = false;

@@ -32,7 +32,7 @@ Page Drive::smart_data_page() {
   constexpr uint16_t kSavesOnPowerDown = 1 << 0;
   constexpr uint16_t kSavesByItself = 1 << 1;
   Page page;
-  smart_.fill_attributes(page, smart_totals());
+  smart_.fill_attributes(page, smart_totals(), flash_.health());
   self_test_.fill_status(page, smart_.power_on_ns());
   page.put(368, kSavesOnPowerDown | kSavesByItself, 2);
   page.seal();
@@ -40,7 +40,8 @@ Page Drive::smart_data_page() {
 }
 
 void Drive::smart_status(AtaCommand &command, const Request &request) {
-  uint64_t key = smart_.healthy(smart_totals()) ? ata::kSmartKey : ata::kSmartFailing;
+  uint64_t key =
+      smart_.healthy(smart_totals(), flash_.health()) ? ata::kSmartKey : ata::kSmartFailing;
   succeed(command, request, request.ready_ns, key << 8);
 }
 

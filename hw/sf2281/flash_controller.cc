@@ -55,8 +55,8 @@ int64_t FlashController::erase_all(int64_t at_ns, Journey &journey) {
   return model_->erase_all(at_ns, journey);
 }
 
-void FlashController::preset(FlashPreset kind, uint64_t seed) {
-  model_->preset(kind, seed);
+void FlashController::renew(FlashPreset kind, uint64_t seed) {
+  model_->renew(kind, seed);
 }
 
 uint64_t FlashController::nand_bytes_written() const {

@@ -36,7 +36,7 @@ Ftl::Ftl(const FlashGeometry &geometry, const FlashProfile &profile)
 }
 
 // SplitMix64 (Steele, Lea, Flood 2014): the drive's own luck, the same in each run.
-uint64_t Ftl::random() {
+uint64_t Ftl::draw() {
   uint64_t z = random_state_ += 0x9E3779B97F4A7C15;
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
   z = (z ^ z >> 27) * 0x94D049BB133111EB;
@@ -323,7 +323,7 @@ void Ftl::wear_out(Superblock &block) {
     doublings = std::min<uint64_t>(uint64_t{block.erases - endurance_} * 10 / endurance_, 30);
   uint64_t chance = std::min<uint64_t>(uint64_t{block_fail_ppb_} << doublings, kBillion);
   chance = std::min<uint64_t>(chance * geometry_.dies * geometry_.planes, kBillion);
-  uint64_t luck = random();
+  uint64_t luck = draw();
   if (luck % kBillion >= chance)
     return;
   (luck >> 32 & 1 ? counts_.program_fails : counts_.erase_fails)++;

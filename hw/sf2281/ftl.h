@@ -149,7 +149,7 @@ class Ftl {
   uint32_t unit_at(const Deal &deal, uint64_t index) const;
   void deal(Deal &deal, uint32_t superblock, uint64_t units, uint32_t bytes);
   std::vector<uint64_t> steady_shares(uint64_t units, uint64_t most) const;
-  uint64_t random();
+  uint64_t draw();
   void clear();
   void save_worn(StreamWriter &out) const;
   void load_worn(StreamReader &in);

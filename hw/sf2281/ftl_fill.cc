@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "sf2281/ftl.h"
+#include "sf2281/numbers.h"
 
 namespace revodrive {
 
@@ -86,6 +87,7 @@ std::vector<uint64_t> Ftl::steady_shares(uint64_t units, uint64_t most) const {
     shares[i] = std::min(static_cast<uint64_t>(share), left);
     left -= shares[i];
   }
+  left = std::min(left, count * most - (units - left));
   for (uint64_t i = 0; left > 0; i = (i + 1) % count) {
     if (shares[i] >= most)
       continue;
@@ -131,7 +133,7 @@ void Ftl::save_summary(StreamWriter &out) const {
   out.put(mapped_ == 0 ? geometry_.granule : rounded(bytes / mapped_));
   out.put(random_state_);
   for (const Superblock &block : blocks_)
-    out.put(block.live);
+    put_number(out, block.live);
   // Units of each chunk of the map.
   for (uint64_t unit = 0; unit < map_.units();) {
     uint64_t end = std::min(unit + UnitMap::kChunkUnits, map_.units());
@@ -140,7 +142,7 @@ void Ftl::save_summary(StreamWriter &out) const {
       for (uint64_t i = unit; i < end; i++)
         count += map_.address(static_cast<uint32_t>(i)) != 0;
     }
-    out.put(count);
+    put_number(out, count);
     unit = end;
   }
 }
@@ -163,11 +165,11 @@ void Ftl::load_shares(StreamReader &in) {
   std::vector<uint32_t> shares(blocks_.size());
   uint64_t dealt = 0, end = 0;
   for (uint32_t &share : shares) {
-    in.get(share);
+    share = static_cast<uint32_t>(std::min<uint64_t>(get_number(in), UINT32_MAX));
     dealt += share;
   }
   for (uint64_t unit = 0; in.ok() && unit < map_.units(); unit += UnitMap::kChunkUnits) {
-    auto count = in.get<uint32_t>();
+    uint64_t count = get_number(in);
     if (count > std::min<uint64_t>(UnitMap::kChunkUnits, map_.units() - unit))
       in.fail();
     deal.chunk_ends.push_back(end += count);

@@ -7,29 +7,11 @@
 #include <algorithm>
 
 #include "sf2281/ftl.h"
+#include "sf2281/numbers.h"
 
 namespace revodrive {
 
 namespace {
-
-// LEB128.
-void put_number(StreamWriter &out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7)
-    out.put(static_cast<uint8_t>(value | 0x80));
-  out.put(static_cast<uint8_t>(value));
-}
-
-uint64_t get_number(StreamReader &in) {
-  uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    auto byte = in.get<uint8_t>();
-    value |= uint64_t{byte & 0x7Fu} << shift;
-    if (byte < 0x80)
-      return value;
-  }
-  in.fail();
-  return 0;
-}
 
 uint64_t zigzag(int64_t value) {
   return static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63);

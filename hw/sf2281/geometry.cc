@@ -11,7 +11,7 @@ namespace revodrive {
 namespace {
 
 constexpr uint32_t kFewSuperblocks = 512;
-constexpr uint32_t kMostSuperblocks = 65536;
+constexpr uint32_t kMostSuperblocks = 16384;
 // Addresses and unit numbers have 31 bits.
 constexpr uint32_t kAddressBits = 31;
 constexpr uint64_t kMostUnits = uint64_t{1} << kAddressBits;

@@ -6,7 +6,7 @@
 // like the real drive:
 //   - raw flash = size x raw_permille / 1000, rounded to whole superblocks;
 //   - with fewer than 512 superblocks, blocks get half the pages (tBERS shrinks alike) until there
-//     are as many or a superblock would hold too little; with more than 65536, twice the pages;
+//     are as many or a superblock would hold too little; with more than 16384, twice the pages;
 //   - at least kSpare superblocks more than the data needs, whatever the ratio says.
 // What the ratio itself cannot hold, or a fixed number of blocks, is refused.
 #ifndef REVODRIVE_SF2281_GEOMETRY_H

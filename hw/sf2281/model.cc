@@ -80,12 +80,14 @@ int64_t FlashModel::erase_all(int64_t at_ns, Journey &journey) {
   return end_ns;
 }
 
-void FlashModel::preset(FlashPreset kind, uint64_t seed) {
+void FlashModel::renew(FlashPreset kind, uint64_t seed) {
+  ftl_ = Ftl(geometry_, profile_);
+  stripes_ = {};
+  power_cycle();
   if (kind == FlashPreset::kFresh)
     return;
   bool full = kind == FlashPreset::kFull;
   ftl_.preset(full ? Ftl::Fill::kSequential : Ftl::Fill::kShuffled, geometry_.unit_bytes, seed);
-  stripes_ = {};
   if (ftl_.open_superblock(Ftl::kHost) != 0)
     stripes_[Ftl::kHost].programmed = ftl_.fill_bytes(Ftl::kHost);
 }

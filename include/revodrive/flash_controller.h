@@ -72,8 +72,8 @@ class FlashController {
   // Erases every block; the drive is fresh then. Returns when the last one is.
   int64_t erase_all(int64_t at_ns, Journey &journey);
 
-  // Fills a fresh drive by bookkeeping, in no time. The seed says where what is.
-  void preset(FlashPreset kind, uint64_t seed);
+  // A new drive, without wear, filled by bookkeeping in no time. The seed says where what is.
+  void renew(FlashPreset kind, uint64_t seed);
 
   // Bytes of whole pages, parity and garbage collection included; since the object was created.
   uint64_t nand_bytes_written() const;

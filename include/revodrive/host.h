@@ -198,6 +198,9 @@ struct rd_member_config {
   const char *serial;   /* up to 20; required */
   const char *firmware; /* up to 8; NULL: the profile's */
   uint64_t wwn;         /* NAA-5 world wide name; 0: derived from the serial */
+  /* What is in the flash of a drive that nothing was stored of: "fresh" (or NULL), "full" (all
+   * written once, in order) or "steady" (... and at random since). */
+  const char *preset;
 };
 
 enum rd_reset {
