@@ -77,9 +77,22 @@ def latency(card, command, disk=0):
 
 def test_small_read_latency(rig):
     """Depth 1, 4 KiB: longer than the NAND's own read time, shorter than a millisecond."""
-    card = rig()
+    card = rig("preset=full")
     card.core.set_coalescing(*IMMEDIATE)
     assert 50 * US < latency(card, ata.read_ncq(0, 8, 8)) < MS
+
+
+def test_c071_what_was_never_written_touches_no_flash(rig):
+    """A fresh drive answers without its dies, and says so; a full one does not."""
+    times = []
+    for preset in ("fresh", "full"):
+        card = rig(f"preset={preset}")
+        card.core.set_coalescing(*IMMEDIATE)
+        times.append(latency(card, ata.read_ncq(0, 8, 8)))
+        unmapped = card.machine.qmp("qom-get", path="/machine/peripheral/card/port0", property="unmapped-reads")
+        assert unmapped == (1 if preset == "fresh" else 0)
+        card.machine.close()
+    assert times[1] - times[0] > 75 * US
 
 
 def test_command_without_flash_is_faster(rig):
@@ -123,7 +136,7 @@ def test_four_disks_are_faster_than_one_and_slower_than_the_slot(rig):
 
 def test_deeper_queues_overlap(rig):
     """32 reads at once take less than 32 reads one after the other."""
-    card = rig()
+    card = rig("preset=full")
     one = latency(card, ata.read_ncq(0, 0, 8))
     start = card.machine.now_ns
     requests = card.disk.ncq([ata.read_ncq(t, 1024 * t, 8) for t in range(32)])
