@@ -62,7 +62,7 @@ def test_device_types(repository):
 
 
 def code_counters(text):
-    names = set(re.findall(r'\bvisit\("(\w+)"', text))
+    names = set(re.findall(r'\bvisit\("(\w+)"(?!, ")', text))
     for table in re.findall(r"string_view, kCounters> kNames = \{(.*?)\}", text, re.S):
         names |= set(re.findall(r'"(\w+)"', table))
     return names
