@@ -108,12 +108,13 @@ def test_a_snapshot_in_the_middle(pc, tmp_path):
     """Saved between two calls, or in one, and loaded by another QEMU: the ROM and its memory are part of it."""
     drives = [(0, 8192), (1, 8192)]
     paths = make_images(tmp_path, drives)
-    first = pc(*card(drives, paths))
+    slow = "faults=action=delay op=read delay_us=30000"  # or it would be over before it is saved
+    first = pc(*card(drives, paths, slow))
     first.wait_for("^group buffers$")
     first.save(tmp_path / "state")
     seen = first.console()
     first.stop()
-    second = pc(*card(drives, paths), "-incoming", f"exec:cat {tmp_path / 'state'}")
+    second = pc(*card(drives, paths, slow), "-incoming", f"exec:cat {tmp_path / 'state'}")
     second.wait_for("^group machine$")
     assert "BIOS" in seen and "BIOS" not in second.console()  # it did not start afresh
     judge(second)
