@@ -143,7 +143,7 @@ def written(guest):
 
 @pytest.mark.parametrize("buffers,least,most", [("--zero_buffers", 0.10, 0.20), ("--refill_buffers", 0.99, 1.12)])
 def test_c037_write_amplification(guest, buffers, least, most):
-    """C037: zeroes cost the flash 0.14 of what the host writes, random data all of it, with parity and the journal of the map on top."""
+    """C037: zeroes cost the flash 0.14 of what the host writes; random data all of it, and parity on top."""
     host, flash = written(guest)
     guest.run(f"fio --name=w --filename=/dev/ssd0 --direct=1 --rw=write --bs=128k --size=96m {buffers}")
     host_after, flash_after = written(guest)
