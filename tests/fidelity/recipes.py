@@ -1,0 +1,680 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How each published figure is got from the model: RECIPES maps its id to a function of a Bench.
+
+OUTSIDE names the figures that cannot be compared, with the reason; every figure is in exactly one of the two. USED_TO_FIT
+are the ones that profile numbers were fitted on; the others were only looked at afterwards.
+"""
+
+import configparser
+import pathlib
+
+from simulator import Run
+from workloads import (as_ssd, atto, crystal_disk_mark, fill, job, random_4k, sequential_128k, torture,
+                       trim_all)
+
+PROFILES = pathlib.Path(__file__).parents[2] / "hw/profiles"
+
+CARD = "revodrive3-x2-480"
+SMALL_CARD = "revodrive3-x2-240"
+DRIVE = "vertex3-240"
+
+
+class Bench:
+    """The simulator with the questions that recipes ask."""
+
+    def __init__(self, simulate):
+        self.simulate = simulate
+
+    def run(self, profile, *jobs, overrides=()):
+        return self.simulate(Run(profile, tuple(jobs), tuple(overrides)))
+
+    def rate(self, profile, *jobs, side=None, overrides=()):
+        """MB/s of the last job."""
+        name, options = jobs[-1]
+        return self.run(profile, *jobs, overrides=overrides).mb_s(name, side or side_of(options))
+
+    def iops(self, profile, *jobs):
+        name, options = jobs[-1]
+        return self.run(profile, *jobs).iops(name, side_of(options))
+
+    def latency_ms(self, profile, *jobs):
+        name, options = jobs[-1]
+        return self.run(profile, *jobs).latency_ms(name, side_of(options))
+
+    def profile(self, name, section, key):
+        """A number as the profile states it."""
+        parser = configparser.ConfigParser()
+        parser.read(PROFILES / f"{name}.ini", encoding="utf-8")
+        return float(parser[section][key])
+
+
+def side_of(options):
+    return "read" if "read" in dict(options)["rw"] else "write"
+
+
+RECIPES = {}
+
+
+def figure(*ids):
+    def keep(function):
+        for name in ids:
+            if name in RECIPES:
+                raise ValueError(f"{name} has two recipes")
+            RECIPES[name] = function
+        return function
+
+    return keep
+
+
+# ------------------------------------------------------------------------- RevoDrive 3 X2, the preview
+
+
+@figure("F001", "F067")
+def card_link(bench):
+    return bench.profile(CARD, "pcie", "lanes") * bench.profile(CARD, "pcie", "lane_mb_s") / 1000
+
+
+@figure("F002", "F004")
+def card_members(bench):
+    return bench.profile(CARD, "card", "members")
+
+
+@figure("F003")
+def small_card_members(bench):
+    return bench.profile("revodrive3-240", "card", "members")
+
+
+@figure("F005")
+def card_port_rate(bench):
+    return {1: 1.5, 2: 3, 3: 6}[bench.profile(CARD, "sata", "speed")]
+
+
+@figure("F006")
+def smallest(bench):
+    return capacity_gb(bench, "revodrive3-120")
+
+
+@figure("F007")
+def largest(bench):
+    return capacity_gb(bench, "revodrive3-x2-960")
+
+
+def capacity_gb(bench, profile):
+    return bench.profile(profile, "card", "members") * bench.profile(profile, "card", "member_bytes") / 1e9
+
+
+@figure("F008", "F013")
+def card_two_threads_8g(bench):
+    return bench.iops(CARD, random_4k("randwrite", 64, numjobs=2, group_reporting=1))
+
+
+@figure("F009", "F011")
+def card_qd32(bench):
+    return bench.rate(CARD, random_4k("randwrite", 32))
+
+
+@figure("F010")
+def card_qd32_iops(bench):
+    return bench.iops(CARD, random_4k("randwrite", 32))
+
+
+@figure("F012")
+def card_two_threads_full_span(bench):
+    return bench.rate(CARD, random_4k("randwrite", 64, span="100%", numjobs=2, group_reporting=1))
+
+
+@figure("F014")
+def card_against_drive(bench):
+    return (bench.rate(CARD, random_4k("randwrite", 32, "incompressible"))
+            / bench.rate(DRIVE, random_4k("randwrite", 32, "incompressible")))
+
+
+@figure("F015", "F112")
+def card_atto_read(bench):
+    peak = max(bench.rate(CARD, fill("compressible", "256m"), atto("read", size)) for size in ("1m", "2m", "4m", "8m"))
+    return peak if bench.figure.unit == "MB/s" else peak / 1000
+
+
+@figure("F016")
+def card_atto_write(bench):
+    return max(bench.rate(CARD, atto("write", size)) for size in ("1m", "2m", "4m", "8m"))
+
+
+@figure("F017")
+def card_scaling_starts(bench):
+    """The largest transfer at which the card is not yet a fifth faster than one of its drives."""
+    for kib in (4, 8, 16, 32, 64, 128):
+        drive = bench.rate("vertex3-120", atto("write", f"{kib}k"))
+        if bench.rate(CARD, atto("write", f"{kib}k")) > 1.2 * drive:
+            return kib / 2
+    return 256
+
+
+@figure("F018")
+def card_low_depth(bench):
+    def mapped(profile):
+        return bench.rate(profile, fill("compressible", "8g"), random_4k("randread", 3))
+
+    return mapped(CARD) / mapped("vertex3-120")
+
+
+@figure("F100")
+def card_read_response(bench):
+    return bench.latency_ms(CARD, fill("compressible", "8g"), random_4k("randread", 1))
+
+
+# --------------------------------------------------------------------- RevoDrive 3 X2, other people's
+
+
+@figure("F104")
+def linux_read(bench):
+    return bench.rate(CARD, fill("incompressible", "10g", target="ssd0"),
+                      job("measure", "read", "1m", 4, target="ssd0", size="10g")) * 1e6 / 1024
+
+
+@figure("F107")
+def linux_md_read(bench):
+    return bench.rate(CARD, fill("incompressible", "10g"), job("measure", "read", "1m", 4, size="10g")) / 1.048576
+
+
+IN_USE = fill("incompressible", "40%", name="in-use")
+
+
+@figure("F108")
+def cdm_sequential_read(bench):
+    return bench.rate(SMALL_CARD, IN_USE, crystal_disk_mark("read", "1m", 1))
+
+
+@figure("F109")
+def cdm_random_read(bench):
+    return bench.rate(SMALL_CARD, IN_USE, crystal_disk_mark("randread", "4k", 1))
+
+
+@figure("F110")
+def cdm_random_write(bench):
+    return bench.rate(SMALL_CARD, IN_USE, crystal_disk_mark("randwrite", "4k", 1))
+
+
+@figure("F111")
+def cdm_random_read_32(bench):
+    return bench.rate(SMALL_CARD, IN_USE, crystal_disk_mark("randread", "4k", 32))
+
+
+# ------------------------------------------------------------------------------ Mercury Electra MAX
+
+ELECTRA = "electra-max-960"
+
+
+@figure("F037")
+def electra_read(bench):
+    return bench.rate(ELECTRA, fill("compressible", "4g"), sequential_128k("read", 32, size="4g"))
+
+
+@figure("F038")
+def electra_write(bench):
+    return bench.rate(ELECTRA, sequential_128k("write", 32))
+
+
+@figure("F039")
+def electra_read_incompressible(bench):
+    return bench.rate(ELECTRA, fill("incompressible", "4g"), sequential_128k("read", 32, size="4g"))
+
+
+@figure("F040")
+def electra_write_incompressible(bench):
+    return bench.rate(ELECTRA, sequential_128k("write", 32, "incompressible"))
+
+
+@figure("F041")
+def electra_raw(bench):
+    return bench.profile(ELECTRA, "card", "members") * bench.profile(ELECTRA, "flash", "raw_bytes") / 2**30
+
+
+@figure("F042")
+def electra_capacity(bench):
+    return capacity_gb(bench, ELECTRA) * 1e9 / 2**30
+
+
+@figure("F045")
+def electra_random(bench):
+    rates = [bench.rate(ELECTRA, fill("incompressible", "8g"), random_4k(rw, depth, "incompressible"))
+             for rw in ("randread", "randwrite") for depth in (3, 32)]
+    return max(rates, key=lambda rate: abs(rate - 22))
+
+
+SMALL_ELECTRA = ("card.member_bytes=15002890240",)  # a thirty-second
+
+
+@figure("F046")
+def electra_torture(bench):
+    return bench.rate(ELECTRA, fill("incompressible"), torture(112), overrides=SMALL_ELECTRA)
+
+
+@figure("F047")
+def electra_torture_total(bench):
+    return electra_torture(bench) * 3.6
+
+
+@figure("F048")
+def electra_as_ssd(bench):
+    return bench.rate(ELECTRA, as_ssd("write"))
+
+
+@figure("F049")
+def electra_as_ssd_tortured(bench):
+    return bench.rate(ELECTRA, fill("incompressible"), torture(112), as_ssd("write"), overrides=SMALL_ELECTRA)
+
+
+@figure("F050")
+def electra_as_ssd_trimmed(bench):
+    return bench.rate(ELECTRA, fill("incompressible"), torture(112), trim_all(), as_ssd("write"),
+                      overrides=SMALL_ELECTRA)
+
+
+def electra_repeated(bench, times):
+    again = tuple((f"repeat-{i}", as_ssd("write")[1]) for i in range(times))
+    return bench.rate(ELECTRA, fill("incompressible"), torture(112), trim_all(), as_ssd("write"), *again,
+                      overrides=SMALL_ELECTRA)
+
+
+@figure("F051")
+def electra_second(bench):
+    return electra_repeated(bench, 1)
+
+
+@figure("F052")
+def electra_third(bench):
+    return electra_repeated(bench, 2)
+
+
+@figure("F053")
+def electra_fill(bench):
+    rate = bench.rate(ELECTRA, job("fill", "write", "128k", 1, "incompressible", size="100%", seconds=20))
+    return capacity_gb(bench, ELECTRA) * 1000 / rate / 3600
+
+
+@figure("F054")
+def electra_idle(bench):
+    return bench.profile(ELECTRA, "card", "members") * bench.profile(ELECTRA, "flash", "idle_mw") / 1000 + bench.profile(
+        ELECTRA, "bridge", "idle_mw") / 1000
+
+
+# ------------------------------------------------------------------------------------------- Octane
+
+
+def octane_ratio(bench, size, measure, prepare=()):
+    before, after = (bench.rate(f"octane-{size}-fw{firmware}", *prepare, measure) for firmware in (100, 113))
+    return after / before
+
+
+@figure("F092")
+def octane_128_write(bench):
+    return octane_ratio(bench, 128, random_4k("randwrite", 3))
+
+
+@figure("F093")
+def octane_512_write(bench):
+    return octane_ratio(bench, 512, random_4k("randwrite", 3))
+
+
+@figure("F094")
+def octane_write_deep(bench):
+    return min(octane_ratio(bench, size, random_4k("randwrite", 32)) for size in (128, 512))
+
+
+FILLED_8G = (fill("incompressible", "8g"),)
+
+
+@figure("F095")
+def octane_read(bench):
+    return max(octane_ratio(bench, size, random_4k("randread", 3), FILLED_8G) for size in (128, 512))
+
+
+@figure("F096")
+def octane_sequential_read(bench):
+    return max(octane_ratio(bench, size, sequential_128k("read", size="8g"), FILLED_8G) for size in (128, 512))
+
+
+@figure("F097")
+def octane_512_sequential_write(bench):
+    return octane_ratio(bench, 512, sequential_128k("write"))
+
+
+@figure("F098")
+def octane_128_sequential_write(bench):
+    return octane_ratio(bench, 128, sequential_128k("write"))
+
+
+@figure("F099")
+def octane_read_is_enough(bench):
+    return min(bench.rate(f"octane-{size}-fw113", *FILLED_8G, random_4k("randread", 3)) for size in (128, 512))
+
+
+@figure("F183")
+def octane_write_amplification(bench):
+    run = bench.run("octane-128-fw100", fill("incompressible"), torture(20), overrides=("card.member_bytes=8001563136",))
+    return run.extra("torture")["write_amplification"]
+
+
+# ------------------------------------------------------------------------------------------ Vertex 3
+
+
+@figure("F070")
+def drive_torture_end(bench):
+    return torture_rate(bench)
+
+
+@figure("F071")
+def drive_torture_total(bench):
+    return torture_rate(bench) * 3.6
+
+
+SMALL_DRIVE = ("card.member_bytes=15003594752",)  # a sixteenth
+
+
+def torture_rate(bench):
+    return bench.rate(DRIVE, fill("incompressible"), torture(200), overrides=SMALL_DRIVE)
+
+
+@figure("F101")
+def drive_write_response(bench):
+    return bench.latency_ms(DRIVE, random_4k("randwrite", 1))
+
+
+@figure("F117")
+def drive_as_ssd(bench):
+    return bench.rate(DRIVE, as_ssd("write"))
+
+
+@figure("F118")
+def drive_as_ssd_tortured(bench):
+    return bench.rate(DRIVE, fill("incompressible"), torture(75), as_ssd("write"), overrides=SMALL_DRIVE)
+
+
+@figure("F119")
+def small_drive_as_ssd(bench):
+    return bench.rate("vertex3-120", as_ssd("write"))
+
+
+@figure("F122")
+def drives_at_3g(bench):
+    slow = ("sata.speed=2",)
+    test = random_4k("randwrite", 3, "incompressible")
+    return bench.rate("vertex3-120", test, overrides=slow) / bench.rate(DRIVE, test, overrides=slow)
+
+
+@figure("F128")
+def drive_hd_tach(bench):
+    return bench.rate(DRIVE, fill("compressible", "4g"), job("measure", "read", "64k", 2, size="4g"))
+
+
+@figure("F129")
+def drive_random_read(bench):
+    return bench.rate(DRIVE, fill("compressible", "8g"), random_4k("randread", 3))
+
+
+@figure("F130", "F157", "F166")
+def drive_random_write_claim(bench):
+    return bench.iops(DRIVE, random_4k("randwrite", 32))
+
+
+@figure("F133")
+def drive_hd_tune(bench):
+    return bench.rate(DRIVE, job("measure", "read", "64k", 1, size="100%"))
+
+
+@figure("F135")
+def drive_random_read_unmapped(bench):
+    return bench.rate(DRIVE, random_4k("randread", 7))
+
+
+@figure("F136")
+def drive_write_qd2(bench):
+    return bench.rate(DRIVE, sequential_128k("write", 2))
+
+
+@figure("F137", "F149")
+def drive_read_qd1(bench):
+    return bench.rate(DRIVE, fill("compressible", "4g"), sequential_128k("read", size="4g"))
+
+
+@figure("F138")
+def drive_read_at_3g(bench):
+    return bench.rate(DRIVE, sequential_128k("read", 4), overrides=("sata.speed=2",))
+
+
+@figure("F139")
+def drive_random_read_qd1_unmapped(bench):
+    return bench.rate(DRIVE, random_4k("randread", 1))
+
+
+@figure("F140")
+def smallest_drive_sequential(bench):
+    return max(bench.rate("vertex3-60", sequential_128k("write")),
+               bench.rate("vertex3-60", fill("compressible", "4g"), sequential_128k("read", size="4g")))
+
+
+@figure("F148")
+def smallest_drive_read(bench):
+    return bench.rate("vertex3-60", fill("compressible", "4g"), sequential_128k("read", size="4g"))
+
+
+def hour_of_writes(bench):
+    """Twenty seconds of the hour: nothing changes in it, since compressible data never fills the drive."""
+    return bench.run("vertex3-60", sequential_128k("write", seconds=20))
+
+
+@figure("F143")
+def hour_host(bench):
+    return hour_of_writes(bench).mb_s("measure", "write") * 3.6
+
+
+@figure("F144")
+def hour_flash(bench):
+    return hour_host(bench) * hour_amplification(bench)
+
+
+@figure("F145", "F147")
+def hour_amplification(bench):
+    return hour_of_writes(bench).extra("measure")["write_amplification"]
+
+
+@figure("F146")
+def hour_rate(bench):
+    return hour_of_writes(bench).mb_s("measure", "write")
+
+
+@figure("F150")
+def smallest_drive_write_deep(bench):
+    return bench.rate("vertex3-60", sequential_128k("write", 32))
+
+
+@figure("F155")
+def drive_read_claim(bench):
+    return bench.rate(DRIVE, fill("compressible", "4g"), sequential_128k("read", 32, size="4g"))
+
+
+@figure("F156", "F165")
+def drive_write_claim(bench):
+    return bench.rate(DRIVE, sequential_128k("write", 32))
+
+
+@figure("F170")
+def channel_share(bench):
+    return drive_write_claim(bench) / bench.profile(DRIVE, "flash", "channels")
+
+
+@figure("F151")
+def drive_idle(bench):
+    return bench.profile(DRIVE, "flash", "idle_mw") / 1000
+
+
+@figure("F057")
+def two_drives_idle(bench):
+    return 2 * drive_idle(bench)
+
+
+# --------------------------------------------------------------------------------- SF-2100, Agility 3
+
+
+@figure("F059", "F168")
+def sf2100_sequential(bench):
+    return bench.rate(DRIVE, sequential_128k("write", 32), overrides=("sata.speed=2",))
+
+
+@figure("F058")
+def sf2181_random(bench):
+    name, options = random_4k("randwrite", 32)
+    return bench.run(DRIVE, (name, options), overrides=("sata.speed=2",)).iops(name, "write")
+
+
+@figure("F063")
+def two_sf2181(bench):
+    return 2 * bench.iops(DRIVE, random_4k("randwrite", 32))
+
+
+@figure("F064")
+def sata_3g_random(bench):
+    per_command = bench.profile("electra-max-960", "sata", "fis_overhead_bytes") * 5 + 4096 + 20 + 28 + 8 + 8
+    return 300e6 / per_command
+
+
+AGILITY = "agility3-120"
+
+
+def agility(bench, rw, bs, depth):
+    return bench.rate(AGILITY, fill("incompressible", "70%", name="in-use"), crystal_disk_mark(rw, bs, depth))
+
+
+@figure("F159", "F160")
+def agility_read(bench):
+    return agility(bench, "read", "512k", 1)
+
+
+@figure("F161")
+def agility_write(bench):
+    return agility(bench, "randwrite", "512k", 1)
+
+
+@figure("F162", "F163")
+def agility_random_read(bench):
+    return agility(bench, "randread", "4k", 1)
+
+
+@figure("F164")
+def agility_read_ahci(bench):
+    return agility(bench, "read", "512k", 2)
+
+
+# ------------------------------------------------------------------------------------ first generation
+
+
+@figure("F102")
+def old_card_read_response(bench):
+    return bench.latency_ms("revodrive-x2-240", fill("compressible", "8g"), random_4k("randread", 1))
+
+
+@figure("F103")
+def old_card_write_response(bench):
+    return bench.latency_ms("revodrive-x2-240", random_4k("randwrite", 1))
+
+
+@figure("F185")
+def old_card_read(bench):
+    return bench.rate("revodrive-x2-240", fill("compressible", "4g"), job("measure", "read", "1m", 4, size="4g"))
+
+
+@figure("F186")
+def old_card_write(bench):
+    return bench.rate("revodrive-x2-240", job("measure", "write", "1m", 4, size="4g"))
+
+
+@figure("F187")
+def old_card_link(bench):
+    return (bench.profile("revodrive-x2-240", "pcie", "lanes")
+            * bench.profile("revodrive-x2-240", "pcie", "lane_mb_s") / 1000)
+
+
+@figure("F188")
+def old_small_card(bench):
+    return bench.rate("revodrive-120", fill("compressible", "4g"), job("measure", "read", "1m", 4, size="4g"))
+
+
+@figure("F189")
+def old_small_card_as_ssd(bench):
+    return bench.rate("revodrive-120", as_ssd("write"))
+
+
+@figure("F126")
+def sf1200_as_ssd(bench):
+    return bench.rate("vertex2-120", as_ssd("write"))
+
+
+SMALL_VERTEX2 = ("card.member_bytes=7502135296",)
+
+
+@figure("F127", "F190")
+def sf1200_as_ssd_dirty(bench):
+    return bench.rate("vertex2-120", fill("incompressible"), torture(60), as_ssd("write"), overrides=SMALL_VERTEX2)
+
+
+# ------------------------------------------------------------------------------------------- profiles
+
+
+def stated(name, section, key, scale=1.0):
+    return lambda bench: bench.profile(name, section, key) / scale
+
+
+def dies(profile):
+    return lambda bench: bench.profile(profile, "flash", "channels") * bench.profile(profile, "flash", "dies_per_channel")
+
+
+for _id, _recipe in {
+    "F044": lambda bench: dies(ELECTRA)(bench) / 4,
+    "F060": stated(ELECTRA, "flash", "channels"),
+    "F080": dies(ELECTRA),
+    "F123": stated("vertex3-120", "flash", "raw_bytes", 2**30),
+    "F124": lambda bench: capacity_gb(bench, "vertex3-120") * 1e9 / 2**30,
+    "F125": stated(DRIVE, "flash", "channels"),
+    "F131": lambda bench: dies(DRIVE)(bench) / 2,
+    "F132": lambda bench: bench.profile(DRIVE, "flash", "raw_bytes") / 2**30 - 240,
+    "F153": stated(DRIVE, "flash", "bus_mb_s"),
+    "F154": lambda bench: capacity_gb(bench, DRIVE) * 1e9 / 2**30,
+    "F081": lambda bench: bench.profile("octane-512-fw113", "flash", "raw_bytes") / 2**20
+    / bench.profile("octane-512-fw113", "flash", "page_bytes"),
+    "F171": stated(DRIVE, "flash", "page_bytes"),
+    "F172": stated(DRIVE, "flash", "page_spare_bytes"),
+    "F173": stated(DRIVE, "flash", "block_pages"),
+    "F174": lambda bench: bench.profile(DRIVE, "flash", "raw_bytes") / dies(DRIVE)(bench)
+    / bench.profile(DRIVE, "flash", "page_bytes") / bench.profile(DRIVE, "flash", "block_pages"),
+    "F175": stated(DRIVE, "flash", "read_page_us"),
+    "F176": stated(DRIVE, "flash", "program_page_us"),
+    "F177": stated(DRIVE, "flash", "erase_block_us", 1000),
+    "F179": stated(ELECTRA, "flash", "bus_mb_s"),
+}.items():
+    figure(_id)(_recipe)
+
+USED_TO_FIT = set()
+
+OUTSIDE = {}
+
+
+def outside(reason, *ids):
+    for name in ids:
+        OUTSIDE[name] = reason
+
+
+outside("a version, a price or a market fact: nothing to simulate", "F019", "F034", "F035", "F036", "F043", "F056",
+        "F083", "F084", "F085", "F086", "F087", "F088", "F089", "F090", "F091")
+outside("describes how the reviewer measured; the jobs in workloads.py follow it", "F020", "F021", "F022")
+outside("describes a trace, of which storage_bench.py makes its own", "F023", "F024", "F025", "F026", "F027", "F028",
+        "F029", "F030", "F031", "F032", "F033", "F072", "F073", "F074", "F075", "F076", "F077", "F078", "F079")
+outside("a cap of other makers' firmware; the reviewed cards wrote faster (F010, F070). flash.throttle_iops sets it",
+        "F167", "F169")
+outside("a part that the model has no use for by itself", "F184")
+outside("another product than those modelled", "F061", "F062", "F068", "F069", "F082", "F134", "F141", "F142",
+        "F158", "F178", "F180", "F181", "F182")
+outside("a limit of the interface that no figure of a product shows by itself", "F065", "F066", "F055")
+outside("what the host's driver and processor cost, which is outside the card", "F105", "F106", "F114", "F115")
+outside("the workload is not stated closely enough to be repeated", "F113", "F116", "F120", "F121", "F152", "F191",
+        "F192", "F193", "F194", "F195", "F196", "F197", "F198")

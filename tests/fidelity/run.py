@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What scripts/fidelity does: every comparable figure of figures.csv from the model, beside the published one."""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+import figures
+import recipes
+from simulator import SimulationError, Simulator
+
+ROOT = pathlib.Path(__file__).parents[2]
+# A spread of what is cheap to run: each product and each kind of test once.
+QUICK = """F001 F002 F007 F009 F010 F012 F013 F014 F015 F016 F018 F038 F040 F045 F048 F092 F093 F095 F097 F098 F099 F100 F101
+F109 F110 F111 F117 F119 F122 F129 F130 F133 F136 F137 F139 F145 F146 F156 F185 F189 F126 F124 F171""".split()
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    figure: figures.Figure
+    value: float = None
+    problem: str = ""
+
+    @property
+    def passed(self):
+        return self.value is not None and self.figure.reproduced_by(self.value)
+
+    @property
+    def error(self):
+        return None if self.value is None else self.figure.error(self.value)
+
+
+def judge(figure, simulate):
+    bench = recipes.Bench(simulate)
+    bench.figure = figure
+    try:
+        return Verdict(figure, float(recipes.RECIPES[figure.id](bench)))
+    except (SimulationError, KeyError, ZeroDivisionError) as error:
+        return Verdict(figure, problem=f"{type(error).__name__}: {error}")
+
+
+def judge_all(chosen, simulate, workers):
+    done = 0
+    began = time.monotonic()
+    verdicts = {}
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        waiting = {pool.submit(judge, figure, simulate): figure for figure in chosen}
+        for future in concurrent.futures.as_completed(waiting):
+            verdicts[waiting[future].id] = future.result()
+            done += 1
+            if sys.stderr.isatty():
+                print(f"\r{done} of {len(chosen)} figures, {time.monotonic() - began:.0f} s", end="", file=sys.stderr)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    return [verdicts[figure.id] for figure in chosen]
+
+
+def line(verdict):
+    figure = verdict.figure
+    what = " ".join(filter(None, (figure.device, figure.workload, figure.block, f"QD {figure.depth}" * bool(figure.depth),
+                                  figure.data)))[:74]
+    wanted = f"{'' if figure.bound == 'is' else figure.bound + ' '}{figure.value:g}"
+    if verdict.value is None:
+        return f"{figure.id} {what:74} {wanted:>18} {figure.unit:6} -- {verdict.problem}"
+    mark = "ok" if verdict.passed else "OFF"
+    return (f"{figure.id} {what:74} {wanted:>18} {figure.unit:6} {verdict.value:10.4g} {100 * verdict.error:+6.1f} % "
+            f"{figure.group:6} {mark}")
+
+
+def summary(verdicts):
+    lines = []
+    for group, tolerance in figures.TOLERANCE.items():
+        mine = [v for v in verdicts if v.figure.group == group]
+        passed = sum(v.passed for v in mine)
+        errors = [abs(v.error) for v in mine if v.error is not None]
+        median = f", median error {100 * statistics.median(errors):.1f} %" if errors else ""
+        lines.append(f"{group}: {passed} of {len(mine)} within {100 * tolerance:.0f} %{median}")
+    return lines
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="scripts/fidelity", description="The published reviews, by revosim.")
+    parser.add_argument("--quick", action="store_true", help="a spread of cheap figures, without the report")
+    parser.add_argument("--no-report", action="store_true", help="only the table")
+    parser.add_argument("--revosim", default=ROOT / "build/revosim", help="the program (build/revosim)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once (number of processors)")
+    parser.add_argument("figures", nargs="*", metavar="ID", help="only these, as F009")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.figures if name not in recipes.RECIPES]
+    if unknown:
+        parser.error(f"{unknown[0]}: " + (recipes.OUTSIDE.get(unknown[0]) or "no such figure in figures.csv"))
+    return options
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    known = figures.load()
+    wanted = options.figures or (QUICK if options.quick else recipes.RECIPES)
+    chosen = [figure for name, figure in known.items() if name in set(wanted)]
+    simulate = Simulator(options.revosim, ROOT / "build/fidelity/runs")
+    verdicts = judge_all(chosen, simulate, options.jobs)
+    for verdict in verdicts:
+        print(line(verdict))
+    if not options.figures:
+        print(f"not comparable: {len(recipes.OUTSIDE)} figures, with reasons in tests/fidelity/recipes.py and the report")
+    print(*summary(verdicts), sep="\n")
+    if not (options.quick or options.no_report or options.figures):
+        import report
+
+        print(f"report: {report.write(verdicts, simulate, ROOT / 'build/fidelity').relative_to(ROOT)}")
+    broken = [verdict for verdict in verdicts if verdict.value is None]
+    return 2 if broken else 0 if all(verdict.passed for verdict in verdicts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

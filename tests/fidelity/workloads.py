@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the reviewers ran, as revosim jobs.
+
+Rates settle within a second or two of virtual time, so `SECONDS` of it stand for a reviewer's minutes where nothing
+changes over time; where something does (torture), the drive is made smaller instead and the time with it: the model's
+over-provisioning, dies and timing do not depend on the size.
+"""
+
+SECONDS = 2
+COMPRESSIBLE = (("refill_buffers", "0"), ("buffer_compress_percentage", "100"))
+INCOMPRESSIBLE = (("refill_buffers", "0"), ("buffer_compress_percentage", "0"))
+DATA = {"compressible": COMPRESSIBLE, "incompressible": INCOMPRESSIBLE}
+
+
+def job(name, rw, bs, depth, data="compressible", target="card", seconds=SECONDS, **options):
+    """One job as (name, options) for simulator.Run; seconds=0: it ends with its size instead."""
+    lines = [("filename", target), ("rw", rw), ("bs", bs), ("iodepth", str(depth)), ("norandommap", "1")]
+    if seconds:
+        lines += [("runtime", str(seconds)), ("time_based", "1")]
+    lines += DATA[data]
+    lines += [(key, str(value)) for key, value in options.items()]
+    return name, tuple(lines)
+
+
+def random_4k(rw, depth, data="compressible", span="8g", **options):
+    """Iometer's 4 KiB random test over a span of the drive."""
+    return job("measure", rw, "4k", depth, data, size=span, **options)
+
+
+def sequential_128k(rw, depth=1, data="compressible", **options):
+    """Iometer's 128 KiB sequential test."""
+    return job("measure", rw, "128k", depth, data, size="100%", **options)
+
+
+def atto(rw, transfer, data="compressible"):
+    """ATTO at its queue depth of 4, on its file of 256 MB."""
+    return job("measure", rw, transfer, 4, data, size="256m")
+
+
+def as_ssd(rw, **options):
+    """AS SSD sequential: requests of 16 MiB one at a time, which the driver cuts into pieces of at most 512 KiB."""
+    return job("measure", rw, "512k", 32, "incompressible", size="1g", **options)
+
+
+def crystal_disk_mark(rw, bs, depth, data="incompressible", **options):
+    return job("measure", rw, bs, depth, data, size="1000m", **options)
+
+
+def fill(data, size="100%", name="fill", target="card"):
+    """The drive, or its first part, written once from end to end."""
+    return job(name, "write", "128k", 32, data, target, seconds=0, size=size)
+
+
+def torture(seconds, name="torture", size="100%"):
+    """4 KiB random writes of incompressible data at queue depth 32 over the whole drive."""
+    return job(name, "randwrite", "4k", 32, "incompressible", seconds=seconds, size=size)
+
+
+def trim_all(name="trim"):
+    return job(name, "trim", "1m", 4, seconds=0, size="100%")
