@@ -16,8 +16,8 @@ from simulator import SimulationError, Simulator
 
 ROOT = pathlib.Path(__file__).parents[2]
 # A spread of what is cheap to run: each product and each kind of test once.
-QUICK = """F001 F002 F007 F009 F010 F012 F013 F014 F015 F016 F018 F038 F040 F045 F048 F092 F093 F095 F097 F098 F099 F100 F101
-F109 F110 F111 F117 F119 F122 F129 F130 F133 F136 F137 F139 F145 F146 F156 F185 F189 F126 F124 F171""".split()
+QUICK = """F001 F002 F007 F009 F010 F012 F013 F014 F015 F016 F018 F038 F040 F045 F048 F092 F093 F095 F097 F098 F099 F100
+F101 F109 F110 F111 F117 F119 F122 F129 F130 F133 F136 F137 F139 F145 F146 F156 F185 F189 F126 F124 F171""".split()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +62,8 @@ def judge_all(chosen, simulate, workers):
 
 def line(verdict):
     figure = verdict.figure
-    what = " ".join(filter(None, (figure.device, figure.workload, figure.block, f"QD {figure.depth}" * bool(figure.depth),
-                                  figure.data)))[:74]
+    depth = f"QD {figure.depth}" if figure.depth else ""
+    what = " ".join(filter(None, (figure.device, figure.workload, figure.block, depth, figure.data)))[:74]
     wanted = f"{'' if figure.bound == 'is' else figure.bound + ' '}{figure.value:g}"
     if verdict.value is None:
         return f"{figure.id} {what:74} {wanted:>18} {figure.unit:6} -- {verdict.problem}"
@@ -107,7 +107,7 @@ def main(arguments=None):
     for verdict in verdicts:
         print(line(verdict))
     if not options.figures:
-        print(f"not comparable: {len(recipes.OUTSIDE)} figures, with reasons in tests/fidelity/recipes.py and the report")
+        print(f"not comparable: {len(recipes.OUTSIDE)} figures; why: tests/fidelity/recipes.py, and the report")
     print(*summary(verdicts), sep="\n")
     if not (options.quick or options.no_report or options.figures):
         import report

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Recipes of the older and lesser products, and of what the profiles only state (see recipes.py)."""
+
+from bench import capacity_gb, dies, figure, stated
+from workloads import as_ssd, crystal_disk_mark, fill, job, random_4k, sequential_128k, torture
+
+DRIVE = "vertex3-240"
+ELECTRA = "electra-max-960"
+
+# --------------------------------------------------------------------------------- SF-2100, Agility 3
+
+
+@figure("F059", "F168")
+def sf2100_sequential(bench):
+    return bench.rate(DRIVE, sequential_128k("write", 32), overrides=("sata.speed=2",))
+
+
+@figure("F058")
+def sf2181_random(bench):
+    name, options = random_4k("randwrite", 32)
+    return bench.run(DRIVE, (name, options), overrides=("sata.speed=2",)).iops(name, "write")
+
+
+@figure("F063")
+def two_sf2181(bench):
+    return 2 * bench.iops(DRIVE, random_4k("randwrite", 32))
+
+
+@figure("F064")
+def sata_3g_random(bench):
+    per_command = bench.profile("electra-max-960", "sata", "fis_overhead_bytes") * 5 + 4096 + 20 + 28 + 8 + 8
+    return 300e6 / per_command
+
+
+AGILITY = "agility3-120"
+
+
+def agility(bench, rw, bs, depth):
+    return bench.rate(AGILITY, fill("incompressible", "70%", name="in-use"), crystal_disk_mark(rw, bs, depth))
+
+
+@figure("F159", "F160")
+def agility_read(bench):
+    return agility(bench, "read", "512k", 1)
+
+
+@figure("F161")
+def agility_write(bench):
+    return agility(bench, "randwrite", "512k", 1)
+
+
+@figure("F162", "F163")
+def agility_random_read(bench):
+    return agility(bench, "randread", "4k", 1)
+
+
+@figure("F164")
+def agility_read_ahci(bench):
+    return agility(bench, "read", "512k", 2)
+
+
+# ------------------------------------------------------------------------------------ first generation
+
+
+@figure("F102")
+def old_card_read_response(bench):
+    return bench.latency_ms("revodrive-x2-240", fill("compressible", "8g"), random_4k("randread", 1))
+
+
+@figure("F103")
+def old_card_write_response(bench):
+    return bench.latency_ms("revodrive-x2-240", random_4k("randwrite", 1))
+
+
+@figure("F185")
+def old_card_read(bench):
+    return bench.rate("revodrive-x2-240", fill("compressible", "4g"), job("measure", "read", "1m", 4, size="4g"))
+
+
+@figure("F186")
+def old_card_write(bench):
+    return bench.rate("revodrive-x2-240", job("measure", "write", "1m", 4, size="4g"))
+
+
+@figure("F187")
+def old_card_link(bench):
+    return (bench.profile("revodrive-x2-240", "pcie", "lanes")
+            * bench.profile("revodrive-x2-240", "pcie", "lane_mb_s") / 1000)
+
+
+@figure("F188")
+def old_small_card(bench):
+    return bench.rate("revodrive-120", fill("compressible", "4g"), job("measure", "read", "1m", 4, size="4g"))
+
+
+@figure("F189")
+def old_small_card_as_ssd(bench):
+    return bench.rate("revodrive-120", as_ssd("write"))
+
+
+@figure("F126")
+def sf1200_as_ssd(bench):
+    return bench.rate("vertex2-120", as_ssd("write"))
+
+
+SMALL_VERTEX2 = ("card.member_bytes=7502135296",)
+
+
+@figure("F127", "F190")
+def sf1200_as_ssd_dirty(bench):
+    return bench.rate("vertex2-120", fill("incompressible"), torture(60), as_ssd("write"), overrides=SMALL_VERTEX2)
+
+
+# ------------------------------------------------------------------------------------------- profiles
+
+
+for _id, _recipe in {
+    "F044": lambda bench: dies(ELECTRA)(bench) / 4,
+    "F060": stated(ELECTRA, "flash", "channels"),
+    "F080": dies(ELECTRA),
+    "F123": stated("vertex3-120", "flash", "raw_bytes", 2**30),
+    "F124": lambda bench: capacity_gb(bench, "vertex3-120") * 1e9 / 2**30,
+    "F125": stated(DRIVE, "flash", "channels"),
+    "F131": lambda bench: dies(DRIVE)(bench) / 2,
+    "F132": lambda bench: bench.profile(DRIVE, "flash", "raw_bytes") / 2**30 - 240,
+    "F153": stated(DRIVE, "flash", "bus_mb_s"),
+    "F154": lambda bench: capacity_gb(bench, DRIVE) * 1e9 / 2**30,
+    "F081": lambda bench: bench.profile("octane-512-fw113", "flash", "raw_bytes") / 2**20
+    / bench.profile("octane-512-fw113", "flash", "page_bytes"),
+    "F171": stated(DRIVE, "flash", "page_bytes"),
+    "F172": stated(DRIVE, "flash", "page_spare_bytes"),
+    "F173": stated(DRIVE, "flash", "block_pages"),
+    "F174": lambda bench: bench.profile(DRIVE, "flash", "raw_bytes") / dies(DRIVE)(bench)
+    / bench.profile(DRIVE, "flash", "page_bytes") / bench.profile(DRIVE, "flash", "block_pages"),
+    "F175": stated(DRIVE, "flash", "read_page_us"),
+    "F176": stated(DRIVE, "flash", "program_page_us"),
+    "F177": stated(DRIVE, "flash", "erase_block_us", 1000),
+    "F179": stated(ELECTRA, "flash", "bus_mb_s"),
+}.items():
+    figure(_id)(_recipe)
