@@ -2,8 +2,9 @@
 """How each published figure is got from the model: RECIPES (bench.py) maps its id to a function of a Bench.
 
 Here are the card, the Electra MAX, Octane and Vertex 3; recipes_others.py has the older and lesser products and what
-the profiles only state. OUTSIDE names the figures that cannot be compared, with the reason; every figure is in exactly one
-of the two. USED_TO_FIT are those that numbers of the profiles were fitted on; the others were only looked at afterwards.
+the profiles only state. OUTSIDE names the figures that cannot be compared, with the reason; every figure is in exactly
+one of the two. USED_TO_FIT are those that numbers of the profiles were fitted on; the others were only looked at
+afterwards.
 """
 
 from bench import RECIPES, Bench, capacity_gb, figure  # noqa: F401  # for those who run them

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """AnandTech Storage Bench 2011, made from what was published of it (F023-F032, F072-F079).
 
-The recordings themselves are not public: counts, shares of the listed sizes, share of sequential requests, average queue
-depth and (heavy) the share at queue depth 1 are. What the size tables leave out is filled with 8 KiB and 128 KiB so that
-the heavy mix comes to the published mean write of 60 KB; the light mix, said to have far fewer large requests, gets half
-as many. Requests at depth 1 and the deeper rest are played one after the other, a `SHARE` of the whole.
+The recordings themselves are not public: counts, shares of the listed sizes, share of sequential requests, average
+queue depth and (heavy) the share at queue depth 1 are. What the size tables leave out is filled with 8 KiB and 128 KiB
+so that the heavy mix comes to the published mean write of 60 KB; the light mix, said to have far fewer large requests,
+gets half as many. Requests at depth 1 and the deeper rest are played one after the other, a `SHARE` of the whole.
 """
 
 import dataclasses
