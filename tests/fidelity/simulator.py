@@ -56,7 +56,7 @@ class Outcome:
         return self.side(job, direction)["lat_ns"]["mean"] / 1e6
 
     def extra(self, job):
-        return self.jobs[job]["revosim"]
+        return self.report["revosim"]
 
 
 class Simulator:
