@@ -237,12 +237,6 @@ def electra_fill(bench):
     return capacity_gb(bench, ELECTRA) * 1000 / rate / 3600
 
 
-@figure("F054")
-def electra_idle(bench):
-    drives = bench.profile(ELECTRA, "card", "members") * bench.profile(ELECTRA, "flash", "idle_mw")
-    return (drives + bench.profile(ELECTRA, "bridge", "idle_mw")) / 1000
-
-
 # ------------------------------------------------------------------------------------------- Octane
 
 
@@ -476,7 +470,7 @@ outside("describes a trace, of which storage_bench.py makes its own", "F023", "F
         "F029", "F030", "F031", "F032", "F033", "F072", "F073", "F074", "F075", "F076", "F077", "F078", "F079")
 outside("a cap of other makers' firmware; the reviewed cards wrote faster (F010, F070). flash.throttle_iops sets it",
         "F167", "F169")
-outside("a part that the model has no use for by itself", "F184")
+outside("a part that the model has no use for by itself", "F054", "F184")
 outside("another product than those modelled", "F061", "F062", "F068", "F069", "F082", "F134", "F141", "F142",
         "F158", "F178", "F180", "F181", "F182")
 outside("a limit of the interface that no figure of a product shows by itself", "F065", "F066", "F055")
