@@ -13,12 +13,6 @@
 
 namespace revodrive {
 
-namespace {
-
-constexpr int64_t kLatestNs = INT64_MAX / 4;  // of a loaded time
-
-}  // namespace
-
 std::unique_ptr<AtaDrive> AtaDrive::create(const DriveIdentity &identity, const SataProfile &sata,
                                            const FlashProfile &flash, Media &media, bool timing,
                                            const DriveOptions &options) {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "sata/ata.h"
+#include "revodrive/ata.h"
 #include "sata/fis.h"
 
 namespace revodrive {

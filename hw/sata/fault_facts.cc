@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "sata/ata.h"
+#include "revodrive/ata.h"
 #include "sata/fis.h"
 
 namespace revodrive {

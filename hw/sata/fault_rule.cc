@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "revodrive/error.h"
-#include "sata/ata.h"
+#include "revodrive/ata.h"
 #include "sata/fault_facts.h"
 
 namespace revodrive {

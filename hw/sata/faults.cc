@@ -5,7 +5,7 @@
 
 #include "revodrive/ata_command.h"
 #include "revodrive/error.h"
-#include "sata/ata.h"
+#include "revodrive/ata.h"
 #include "sata/fault_facts.h"
 
 namespace revodrive {

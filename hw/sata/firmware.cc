@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "sata/ata.h"
+#include "revodrive/ata.h"
 
 namespace revodrive {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "sata/ata.h"
+#include "revodrive/ata.h"
 
 namespace revodrive {
 

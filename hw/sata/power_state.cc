@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "revodrive/timeline.h"
+
 namespace revodrive {
 
 namespace {
@@ -71,7 +73,6 @@ void PowerState::save(StreamWriter &out) const {
 }
 
 void PowerState::load(StreamReader &in) {
-  constexpr int64_t kLatestNs = INT64_MAX / 4;
   PowerState loaded;
   in.section("POWR");
   in.get(loaded.mode_);

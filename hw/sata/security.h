@@ -14,7 +14,7 @@
 #include <span>
 
 #include "revodrive/stream.h"
-#include "sata/ata.h"
+#include "revodrive/ata.h"
 
 namespace revodrive {
 

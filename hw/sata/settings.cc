@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "sata/ata.h"
+#include "revodrive/ata.h"
 
 namespace revodrive {
 

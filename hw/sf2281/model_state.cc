@@ -40,9 +40,9 @@ void FlashModel::load_leaving(StreamReader &in) {
     in.get(it.superblock);
     in.get(it.bytes);
     in.get(it.offset);
-    if (it.ticket.die >= geometry_.dies || it.ticket.end_ns < 0 ||
-        it.ticket.end_ns > kLatestFlashNs || it.bytes > geometry_.group_bytes ||
-        it.superblock > geometry_.superblocks || it.offset >= geometry_.data_bytes)
+    if (it.ticket.die >= geometry_.dies || it.ticket.end_ns < 0 || it.ticket.end_ns > kLatestNs ||
+        it.bytes > geometry_.group_bytes || it.superblock > geometry_.superblocks ||
+        it.offset >= geometry_.data_bytes)
       return in.fail();
     leaving_bytes_ += it.bytes;
     leaving_[leaving_end_++ % leaving_.size()] = it;
@@ -63,7 +63,7 @@ void FlashModel::load_stripes(StreamReader &in) {
     in.get(stripe.ready_ns);
     bool open = in.ok() && ftl_.open_superblock(stream) != 0;
     if (stripe.programmed % geometry_.page_bytes != 0 || stripe.ready_ns < 0 ||
-        stripe.ready_ns > kLatestFlashNs || (open && stripe.programmed > ftl_.fill_bytes(stream)))
+        stripe.ready_ns > kLatestNs || (open && stripe.programmed > ftl_.fill_bytes(stream)))
       in.fail();
   }
 }
@@ -119,8 +119,8 @@ void FlashModel::load(StreamReader &in) {
     in.get(*value);
   auto most = static_cast<int64_t>(geometry_.data_bytes);
   if (gc_quota_ < -most || gc_quota_ > 16 * most || gc_ratio_permille_ > 16000 ||
-      gc_ready_ns_ < 0 || gc_ready_ns_ > kLatestFlashNs || first_ns_ < -1 || seen_ns_ < 0 ||
-      first_ns_ > seen_ns_ || seen_ns_ > kLatestFlashNs)
+      gc_ready_ns_ < 0 || gc_ready_ns_ > kLatestNs || first_ns_ < -1 || seen_ns_ < 0 ||
+      first_ns_ > seen_ns_ || seen_ns_ > kLatestNs)
     in.fail();
   if (!in.ok())
     reset_books();

@@ -233,7 +233,7 @@ void Nand::load_ops(StreamReader &in, Die &die) {
   in.get(die.host_end_ns);
   in.get(die.first);
   in.get(die.end);
-  if (die.end - die.first > kOps || die.host_end_ns < 0 || die.host_end_ns > kLatestFlashNs)
+  if (die.end - die.first > kOps || die.host_end_ns < 0 || die.host_end_ns > kLatestNs)
     in.fail();
   for (Op &op : die.ops) {
     in.get(op.start_ns);
@@ -242,9 +242,8 @@ void Nand::load_ops(StreamReader &in, Die &die) {
     auto kind = in.get<uint8_t>();
     op.kind = static_cast<Kind>(kind);
     in.get(op.background);
-    if (op.start_ns < 0 || op.end_ns < op.start_ns || op.end_ns > kLatestFlashNs ||
-        op.move_ns < 0 || op.move_ns > kLatestFlashNs ||
-        kind > static_cast<uint8_t>(Kind::kCollect))
+    if (op.start_ns < 0 || op.end_ns < op.start_ns || op.end_ns > kLatestNs || op.move_ns < 0 ||
+        op.move_ns > kLatestNs || kind > static_cast<uint8_t>(Kind::kCollect))
       in.fail();
   }
   die.background = 0;
@@ -265,7 +264,7 @@ void Nand::load(StreamReader &in) {
   for (Channel &channel : channels_) {
     channel.time.load(in);
     in.get(channel.queued_ns);
-    if (channel.queued_ns < 0 || channel.queued_ns > kLatestFlashNs)
+    if (channel.queued_ns < 0 || channel.queued_ns > kLatestNs)
       in.fail();
   }
   for (uint64_t *value : {&counts_.read_ops, &counts_.program_ops, &counts_.erase_ops,

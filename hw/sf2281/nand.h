@@ -25,9 +25,6 @@
 
 namespace revodrive {
 
-// Far beyond any run, and far enough below the end of int64_t for sums with it: for loaded times.
-constexpr int64_t kLatestFlashNs = INT64_MAX / 4;
-
 class Nand {
  public:
   struct Read {

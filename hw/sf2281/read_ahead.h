@@ -97,7 +97,7 @@ class ReadAhead {
         auto &piece = stream.pieces[i % kPieces];
         in.get(piece.end);
         in.get(piece.ready_ns);
-        if (piece.ready_ns < 0 || piece.ready_ns > kLatestFlashNs)
+        if (piece.ready_ns < 0 || piece.ready_ns > kLatestNs)
           in.fail();
       }
     }

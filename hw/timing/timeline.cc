@@ -103,8 +103,6 @@ void Timeline::save(StreamWriter &out) const {
 }
 
 void Timeline::load(StreamReader &in) {
-  // Far beyond any run, and far enough below the end of int64_t for sums with it.
-  constexpr int64_t kLatestNs = INT64_MAX / 4;
   in.get(busy_until_ns_);
   in.get(busy_ns_);
   first_gap_ = 0;

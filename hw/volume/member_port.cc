@@ -5,23 +5,14 @@
 
 #include <algorithm>
 
+#include "revodrive/ata.h"
+
 namespace revodrive {
 
 namespace {
 
-// ATA8-ACS and Serial ATA 3.0; the volume's own words of the drive's language.
-constexpr uint8_t kReadFpdmaQueued = 0x60;
-constexpr uint8_t kWriteFpdmaQueued = 0x61;
-constexpr uint8_t kReadVerifyExt = 0x42;
-constexpr uint8_t kDataSetManagement = 0x06;
-constexpr uint8_t kTrimFeature = 0x01;
-constexpr uint8_t kDeviceLba = 0x40;
-constexpr uint8_t kDeviceFua = 0x80;
-constexpr uint8_t kStatusFault = 0x20;
-constexpr uint8_t kErrorCrc = 0x80;
-constexpr uint8_t kErrorUncorrectable = 0x40;
-constexpr uint8_t kErrorIdNotFound = 0x10;
-constexpr uint32_t kMaxRange = 65535;  // sectors of a TRIM range or a verify
+constexpr uint8_t kTrimFeature = 0x01;  // of DATA SET MANAGEMENT
+constexpr uint32_t kMaxRange = 65535;   // sectors of a TRIM range or a verify
 constexpr size_t kTrimRanges = 64;
 
 bool queued(VolumeOp op) {
@@ -47,10 +38,9 @@ Fis make_h2d(uint8_t opcode, uint64_t lba, uint16_t features, uint16_t count, ui
 
 // Security and the host protected area: what a member is may be another thing afterwards.
 bool changes_identity(uint8_t opcode) {
-  constexpr uint8_t kSetPassword = 0xF1, kUnlock = 0xF2, kEraseUnit = 0xF4, kDropPassword = 0xF6;
-  constexpr uint8_t kSetMax = 0xF9, kSetMaxExt = 0x37;
-  return opcode == kSetPassword || opcode == kUnlock || opcode == kEraseUnit ||
-         opcode == kDropPassword || opcode == kSetMax || opcode == kSetMaxExt;
+  return opcode == ata::kSecuritySetPassword || opcode == ata::kSecurityUnlock ||
+         opcode == ata::kSecurityEraseUnit || opcode == ata::kSecurityDisablePassword ||
+         opcode == ata::kSetMax || opcode == ata::kSetMaxAddressExt;
 }
 
 uint64_t fis_lba(const Fis &fis) {
@@ -176,11 +166,11 @@ void MemberPort::fill_queued(MemberCommand &command, VolumeRequest &request) {
   uint64_t left = request.end[number_] - command.lba;
   command.sectors = static_cast<uint32_t>(std::min<uint64_t>(stripe.run(command.lba), left));
   bool read = request.op == VolumeOp::kRead;
-  uint8_t fua = request.stable && !read ? kDeviceFua : 0;
+  uint8_t fua = request.stable && !read ? ata::kDeviceFua : 0;
   command.ata.h2d =
-      make_h2d(read ? kReadFpdmaQueued : kWriteFpdmaQueued, command.lba,
+      make_h2d(read ? ata::kReadFpdmaQueued : ata::kWriteFpdmaQueued, command.lba,
                static_cast<uint16_t>(command.sectors), static_cast<uint16_t>(command.tag << 3),
-               static_cast<uint8_t>(kDeviceLba | fua));
+               static_cast<uint8_t>(ata::kDeviceLba | fua));
   uint64_t offset = stripe.volume_lba(number_, command.lba) - request.lba;
   command.slice.open(request.map, static_cast<uint32_t>(offset * RD_SECTOR_BYTES),
                      command.sectors * RD_SECTOR_BYTES);
@@ -194,8 +184,8 @@ void MemberPort::fill_alone(MemberCommand &command, VolumeRequest &request) {
   if (request.op == VolumeOp::kVerify) {
     uint64_t left = request.end[number_] - command.lba;
     command.sectors = static_cast<uint32_t>(std::min<uint64_t>(left, kMaxRange));
-    command.ata.h2d = make_h2d(kReadVerifyExt, command.lba, 0,
-                               static_cast<uint16_t>(command.sectors), kDeviceLba);
+    command.ata.h2d = make_h2d(ata::kReadVerifyExt, command.lba, 0,
+                               static_cast<uint16_t>(command.sectors), ata::kDeviceLba);
     return;
   }
   command.sectors = 1;  // one of one command
@@ -219,7 +209,7 @@ void MemberPort::fill_trim(MemberCommand &command, VolumeRequest &request) {
     at += sectors;
   }
   command.sectors = static_cast<uint32_t>(at - command.lba);
-  command.ata.h2d = make_h2d(kDataSetManagement, 0, kTrimFeature, 1, kDeviceLba);
+  command.ata.h2d = make_h2d(ata::kDataSetManagement, 0, kTrimFeature, 1, ata::kDeviceLba);
 }
 
 void MemberPort::send(MemberCommand &command, int64_t at_ns) {
@@ -327,13 +317,13 @@ uint64_t MemberPort::volume_lba(const MemberCommand &command, uint64_t lba) cons
 VolumeFailure MemberPort::failure_of(uint8_t status, uint8_t error) const {
   if (state_ == MemberState::kLocked)
     return VolumeFailure::kLocked;
-  if (error & kErrorCrc)
+  if (error & ata::kInterfaceCrc)
     return VolumeFailure::kCrc;
-  if (error & kErrorUncorrectable)
+  if (error & ata::kUncorrectable)
     return VolumeFailure::kMedium;
-  if (error & kErrorIdNotFound)
+  if (error & ata::kIdNotFound)
     return VolumeFailure::kAddress;
-  return status & kStatusFault ? VolumeFailure::kFault : VolumeFailure::kAborted;
+  return status & ata::kStatusFault ? VolumeFailure::kFault : VolumeFailure::kAborted;
 }
 
 // Takes the command from the drive, or from its rest; nothing of it runs then.

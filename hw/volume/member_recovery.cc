@@ -5,16 +5,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "revodrive/ata.h"
 #include "volume/member_port.h"
 
 namespace revodrive {
 
 namespace {
 
-constexpr uint8_t kReadLogExt = 0x2F;
-constexpr uint8_t kQueuedErrorLog = 0x10;
 constexpr uint8_t kNotQueued = 0x80;
-constexpr uint8_t kIdentifyDevice = 0xEC;
 constexpr uint32_t kBlock = RD_SECTOR_BYTES;
 
 uint16_t word(const MemberPort::Identity &identity, size_t number) {
@@ -62,7 +60,7 @@ void MemberPort::inspect() {
   MemberCommand &command = *commands_[kTags];
   AtaCommand &ata = command.ata;
   ata.fault.clear();
-  ata.h2d = {0x27, 0x80, kIdentifyDevice};
+  ata.h2d = {0x27, 0x80, ata::kIdentifyDevice};
   ata.data = command.buffer.get();
   ata.issue_ns = host_.now_ns();
   ata.journey.start(ata.issue_ns);
@@ -171,7 +169,7 @@ void MemberPort::read_log() {
     return;
   MemberCommand &command = *commands_[kTags];
   command.request = nullptr;
-  command.ata.h2d = {0x27, 0x80, kReadLogExt, 0, kQueuedErrorLog, 0, 0, 0x40};
+  command.ata.h2d = {0x27, 0x80, ata::kReadLogExt, 0, ata::kLogQueuedError, 0, 0, 0x40};
   command.ata.h2d[12] = 1;
   command.ata.data = command.buffer.get();
   if (command.ata.fault.touched())

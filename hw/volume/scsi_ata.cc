@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "revodrive/ata.h"
 #include "volume/scsi_device.h"
 
 namespace revodrive {
@@ -24,11 +25,7 @@ enum AtaProtocol : uint8_t {
 
 constexpr uint8_t kCheckBit = 0x20, kBlocksBit = 0x04;
 constexpr uint8_t kLengthNone = 0, kLengthFeatures = 1, kLengthCount = 2;
-constexpr uint8_t kReadFpdma = 0x60, kLastQueued = 0x65;
-
-constexpr uint8_t kSecuritySetPassword = 0xF1;
-constexpr uint8_t kSecurityErasePrepare = 0xF3;
-constexpr uint8_t kSecurityEraseUnit = 0xF4;
+constexpr uint8_t kLastQueued = 0x65;
 
 bool known(uint8_t protocol) {
   return protocol == kNonData || protocol == kPioIn || protocol == kPioOut || protocol == kDma ||
@@ -82,7 +79,7 @@ void ScsiDevice::pass_through(ScsiTask &task) {
     return bad_field(task, 1, 4);
   task.h2d = long_form ? fis16(task) : fis12(task);
   uint8_t opcode = task.h2d[2];
-  if (opcode >= kReadFpdma && opcode <= kLastQueued)
+  if (opcode >= ata::kReadFpdmaQueued && opcode <= kLastQueued)
     return bad_field(task, long_form ? 14 : 9);  // tags are the volume's
   uint8_t where = task.cdb(2) & 0x3;
   uint64_t count = 0;
@@ -135,7 +132,7 @@ void ScsiDevice::erase(ScsiTask &task) {
   std::copy(kPassword.begin(), kPassword.end(), block.begin() + 2);
   task.data = &task.buffer;
   task.data_bytes = kBlockBytes;
-  submit_each(task, {0x27, 0x80, kSecuritySetPassword, 0, 0, 0, 0, 0x40},
+  submit_each(task, {0x27, 0x80, ata::kSecuritySetPassword, 0, 0, 0, 0, 0x40},
               &ScsiDevice::erase_prepare);
 }
 
@@ -144,7 +141,8 @@ void ScsiDevice::erase_prepare(ScsiTask &task) {
     return fail_volume(task);
   task.data = nullptr;
   task.data_bytes = 0;
-  submit_each(task, {0x27, 0x80, kSecurityErasePrepare, 0, 0, 0, 0, 0x40}, &ScsiDevice::erase_unit);
+  submit_each(task, {0x27, 0x80, ata::kSecurityErasePrepare, 0, 0, 0, 0, 0x40},
+              &ScsiDevice::erase_unit);
 }
 
 void ScsiDevice::erase_unit(ScsiTask &task) {
@@ -152,7 +150,8 @@ void ScsiDevice::erase_unit(ScsiTask &task) {
     return fail_volume(task);
   task.data = &task.buffer;
   task.data_bytes = kBlockBytes;
-  submit_each(task, {0x27, 0x80, kSecurityEraseUnit, 0, 0, 0, 0, 0x40}, &ScsiDevice::end_volume);
+  submit_each(task, {0x27, 0x80, ata::kSecurityEraseUnit, 0, 0, 0, 0, 0x40},
+              &ScsiDevice::end_volume);
 }
 
 }  // namespace revodrive

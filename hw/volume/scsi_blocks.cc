@@ -3,6 +3,7 @@
 // Commands that read, write, verify or size the medium (SBC-3 5.7 to 5.45).
 #include <algorithm>
 
+#include "revodrive/ata.h"
 #include "volume/scsi_device.h"
 
 namespace revodrive {
@@ -11,7 +12,6 @@ namespace {
 
 constexpr uint8_t kForceUnitAccess = 0x08;
 constexpr uint8_t kByteCheck = 0x02;
-constexpr uint8_t kFlushCacheExt = 0xEA;
 
 }  // namespace
 
@@ -146,7 +146,7 @@ void ScsiDevice::synchronize(ScsiTask &task) {
   uint64_t sectors = volume_.sectors();
   if (extent.lba > sectors || extent.blocks > sectors - extent.lba)
     return check(task, {scsi::kIllegalRequest, scsi::kOutOfRange, {}, {}});
-  submit_each(task, {0x27, 0x80, kFlushCacheExt, 0, 0, 0, 0, 0x40}, &ScsiDevice::end_volume);
+  submit_each(task, {0x27, 0x80, ata::kFlushCacheExt, 0, 0, 0, 0, 0x40}, &ScsiDevice::end_volume);
 }
 
 void ScsiDevice::read_capacity10(ScsiTask &task) {

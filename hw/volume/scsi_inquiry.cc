@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "revodrive/ata.h"
 #include "volume/scsi_device.h"
 
 namespace revodrive {
@@ -151,14 +152,13 @@ ScsiDevice::Bytes ScsiDevice::extended_inquiry() const {
 }
 
 ScsiDevice::Bytes ScsiDevice::ata_information(unsigned member) const {
-  constexpr uint8_t kIdentifyDevice = 0xEC;
   constexpr uint8_t kSignature[] = {0x34, 0x40, 0x50, 0x01, 0x01, 0, 0, 0, 0, 0, 0, 0, 0x01};
   Bytes bytes(568);
   put_text(std::span(bytes).subspan(4, 8), kVendor);
   put_text(std::span(bytes).subspan(12, 16), "VCA");
   put_text(std::span(bytes).subspan(28, 4), identity_.firmware);
   std::copy(std::begin(kSignature), std::end(kSignature), bytes.begin() + 32);
-  bytes[52] = kIdentifyDevice;
+  bytes[52] = ata::kIdentifyDevice;
   const auto &identity = *volume_.identity(member);
   std::copy(identity.begin(), identity.end(), bytes.begin() + 56);
   return bytes;

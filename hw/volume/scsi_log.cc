@@ -5,6 +5,7 @@
 // (code 0: bit 0 set when degraded) and one for each member (code 1 and up: MemberState).
 #include <algorithm>
 
+#include "revodrive/ata.h"
 #include "volume/scsi_device.h"
 
 namespace revodrive {
@@ -22,7 +23,6 @@ constexpr uint8_t kPages[] = {kSupported, kTemperature, kSolidState, kExceptions
 constexpr uint8_t kUnknownTemperature = 0xFF;
 constexpr uint8_t kBinaryList = 0x03;  // format and linking of a parameter
 
-constexpr uint8_t kSmart = 0xB0, kSmartReadData = 0xD0, kSmartReturnStatus = 0xDA;
 constexpr uint8_t kSmartLow = 0x4F, kSmartHigh = 0xC2;
 constexpr uint8_t kFailingLow = 0xF4, kFailingHigh = 0x2C;
 constexpr uint8_t kTemperatureAttribute = 194, kLifeLeftAttribute = 231;
@@ -45,7 +45,7 @@ std::optional<Attribute> attribute(std::span<const uint8_t> data, uint8_t id) {
 }
 
 Fis smart(uint8_t feature) {
-  return {0x27, 0x80, kSmart, feature, 0, kSmartLow, kSmartHigh, 0x40, 0, 0, 0, 0, 1};
+  return {0x27, 0x80, ata::kSmart, feature, 0, kSmartLow, kSmartHigh, 0x40, 0, 0, 0, 0, 1};
 }
 
 std::optional<uint8_t> hottest(const ScsiTask &task, unsigned members) {
@@ -85,7 +85,7 @@ void ScsiDevice::log_sense(ScsiTask &task) {
   task.data = &task.buffer;
   task.data_bytes = kSmartBytes;
   task.data_apart = true;
-  submit_each(task, smart(kSmartReadData), &ScsiDevice::log_health);
+  submit_each(task, smart(ata::kSmartReadData), &ScsiDevice::log_health);
 }
 
 // A member that does not answer has nothing to say: the page tells of the others.
@@ -94,7 +94,7 @@ void ScsiDevice::log_health(ScsiTask &task) {
     return log_answer(task);
   task.data = nullptr;
   task.data_bytes = 0;
-  submit_each(task, smart(kSmartReturnStatus), &ScsiDevice::log_answer);
+  submit_each(task, smart(ata::kSmartReturnStatus), &ScsiDevice::log_answer);
 }
 
 void ScsiDevice::log_answer(ScsiTask &task) {

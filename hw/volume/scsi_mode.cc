@@ -4,6 +4,7 @@
 // the write cache and the format of sense data. Nothing is saved.
 #include <algorithm>
 
+#include "revodrive/ata.h"
 #include "volume/scsi_device.h"
 
 namespace revodrive {
@@ -139,9 +140,8 @@ void ScsiDevice::mode_select(ScsiTask &task) {
       descriptors_ = list[i + 2] & kDescriptorBit;
   }
   // What was in the cache before goes to the members' flash: without a cache nothing waits there.
-  constexpr uint8_t kFlushCacheExt = 0xEA;
   if (!write_cache_ && volume_.formed())
-    return submit_each(task, {0x27, 0x80, kFlushCacheExt, 0, 0, 0, 0, 0x40},
+    return submit_each(task, {0x27, 0x80, ata::kFlushCacheExt, 0, 0, 0, 0, 0x40},
                        &ScsiDevice::end_volume);
   good(task);
 }

@@ -3,13 +3,13 @@
 // Commands about the logical units themselves: state, sense, what there is and what they know.
 #include <algorithm>
 
+#include "revodrive/ata.h"
 #include "volume/scsi_device.h"
 
 namespace revodrive {
 
 namespace {
 
-constexpr uint8_t kStandbyImmediate = 0xE0;
 constexpr uint8_t kBufferData = 0x02, kBufferDescriptor = 0x03;
 
 // A command timeouts descriptor that promises nothing (SPC-4 6.35.4).
@@ -54,7 +54,7 @@ void ScsiDevice::start_stop(ScsiTask &task) {
   }
   if (!volume_.formed())
     return good(task);
-  submit_each(task, {0x27, 0x80, kStandbyImmediate, 0, 0, 0, 0, 0x40}, &ScsiDevice::stopped);
+  submit_each(task, {0x27, 0x80, ata::kStandbyImmediate, 0, 0, 0, 0, 0x40}, &ScsiDevice::stopped);
 }
 
 // STANDBY IMMEDIATE has flushed the member as well. IMMED is allowed to take as long.

@@ -17,6 +17,10 @@
 
 namespace revodrive {
 
+// The latest time that a loaded state may hold: far beyond any run, and far enough below the end of
+// int64_t for sums with it.
+constexpr int64_t kLatestNs = INT64_MAX / 4;
+
 // [start, end) in nanoseconds of virtual time.
 struct Span {
   int64_t start_ns = 0;

@@ -125,7 +125,7 @@ class Plots:
                  "write QD1": (random_4k("randwrite", 1),), "write QD32": (random_4k("randwrite", 32),),
                  "128K read QD1": (fill("compressible", "4g"), sequential_128k("read", 1, size="4g")),
                  "128K write, incompressible": (sequential_128k("write", 32, "incompressible"),)}
-        shares = {name: self.bench.run(CARD, *jobs).extra("measure")["stages_ns"] for name, jobs in tests.items()}
+        shares = {name: self.bench.run(CARD, *jobs).extra()["stages_ns"] for name, jobs in tests.items()}
         figure, axes = plt.subplots()
         left = [0.0] * len(tests)
         for stage in next(iter(shares.values())):

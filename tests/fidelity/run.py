@@ -36,10 +36,8 @@ class Verdict:
 
 
 def judge(figure, simulate):
-    bench = recipes.Bench(simulate)
-    bench.figure = figure
     try:
-        return Verdict(figure, float(recipes.RECIPES[figure.id](bench)))
+        return Verdict(figure, float(recipes.RECIPES[figure.id](recipes.Bench(simulate))))
     except (SimulationError, KeyError, ZeroDivisionError) as error:
         return Verdict(figure, problem=f"{type(error).__name__}: {error}")
 

@@ -55,7 +55,8 @@ class Outcome:
     def latency_ms(self, job, direction):
         return self.side(job, direction)["lat_ns"]["mean"] / 1e6
 
-    def extra(self, job):
+    def extra(self):
+        """What fio has no words for: of the whole run, not of one job."""
         return self.report["revosim"]
 
 

@@ -5,19 +5,10 @@ import pytest
 
 from harness import Guest, Options
 from test_disks import complaints as all_complaints
+from test_disks import verify_job
 from test_plug import unplug
 
-VERIFY_JOB = """[global]
-ioengine=libaio
-direct=1
-iodepth=128
-rw=randrw
-bssplit=512/10:4k/40:16k/20:64k/20:512k/10
-size=64m
-verify=crc32c
-verify_fatal=1
-do_verify=1
-randseed=4711
+VERIFY_JOB = verify_job(names="").replace("iodepth=32", "iodepth=128").replace("size=48m", "size=64m") + """\
 filename=/dev/sda
 [a]
 [b]

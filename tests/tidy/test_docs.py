@@ -105,7 +105,7 @@ def test_profile_keys(repository):
 
 
 def test_ata_commands(repository):
-    opcodes = dict(re.findall(r"\b(k\w+) = (0x[0-9A-F]{2}),", repository.files["hw/sata/ata.h"]))
+    opcodes = dict(re.findall(r"\b(k\w+) = (0x[0-9A-F]{2}),", repository.files["include/revodrive/ata.h"]))
     table = repository.files["hw/sata/command_table.cc"]
     code = {opcodes[name] for name in re.findall(r"\{ata::(k\w+), \{", table)}
     page = repository.files["docs/registers.md"]

@@ -159,8 +159,8 @@ enter32:
 leave32:
   ljmpl $SEL_CODE16, $leave16
 
-  .code16
-leave16:
+/* From 16-bit protected mode to real mode: on at `label` in segment SI, with the stack SS:SP of EBX. */
+  .macro to_real label
   movw $SEL_DATA16, %cx
   movw %cx, %ds
   movw %cx, %es
@@ -173,8 +173,13 @@ leave16:
   movw %cx, %ss
   movzwl %bx, %esp
   pushw %si
-  pushw $back16
+  pushw $\label
   lretw
+  .endm
+
+  .code16
+leave16:
+  to_real back16
 back16:
   movl %eax, %edx
   popw %ax
@@ -207,21 +212,8 @@ yield:
 
   .code16
 yield16:
-  movw $SEL_DATA16, %cx
-  movw %cx, %ds
-  movw %cx, %es
-  movw %cx, %ss
-  movl %cr0, %ecx
-  andb $0xfe, %cl
-  movl %ecx, %cr0
-  movl %ebx, %ecx
-  shrl $16, %ecx
-  movw %cx, %ss
-  movzwl %bx, %esp
-  pushw %si
-  pushw $1f
-  lretw
-1:
+  to_real yielding
+yielding:
   sti
   nop
   nop

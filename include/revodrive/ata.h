@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Numbers of the ATA command set, as far as the drive uses them. Section numbers: ATA8-ACS
+// Numbers of the ATA command set, as far as the drive and those who talk to it use
+// them. Section numbers: ATA8-ACS
 // (T13/1699-D r6) for commands, ACS-2 (T13/2015-D r7) for what came later, Serial ATA 3.0 for
 // FISes.
-#ifndef REVODRIVE_SATA_ATA_H
-#define REVODRIVE_SATA_ATA_H
+#ifndef REVODRIVE_ATA_H
+#define REVODRIVE_ATA_H
 
 #include <cstdint>
 
