@@ -268,6 +268,18 @@ START_TEST(collection_is_charged) {
 }
 END_TEST
 
+// What reaches the flash is what the host stores and what collection moves, once each, with the
+// journal on top and one die of 16 as parity.
+START_TEST(flash_writes_add_up) {
+  Rig rig(full_profile(), FlashPreset::kSteady);
+  uint64_t before = rig.counter("nand_write_bytes");
+  rig.run({.job = Job::kRandomWrite, .depth = 8, .commands = 200'000});
+  auto payload = static_cast<double>(rig.counter("stored_bytes") + rig.counter("gc_moved_bytes"));
+  auto written = static_cast<double>(rig.counter("nand_write_bytes") - before);
+  ck_assert_double_eq_tol(written / payload, 1.01 * 16 / 15, 0.005);
+}
+END_TEST
+
 START_TEST(cost_benefit_moves_less_when_some_data_is_hot) {
   uint64_t moved[2];
   for (uint32_t choice : {0, 1}) {
@@ -290,5 +302,5 @@ int main() {
                          {c073_every_number_counts, larger_buffer_takes_longer_bursts,
                           c074_compressible_data_is_faster, depth_helps_until_the_dies_are_busy,
                           narrow_span_is_faster, trim_and_erase_restore, collection_is_charged,
-                          cost_benefit_moves_less_when_some_data_is_hot});
+                          flash_writes_add_up, cost_benefit_moves_less_when_some_data_is_hot});
 }
