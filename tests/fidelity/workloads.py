@@ -8,7 +8,9 @@ over-provisioning, dies and timing do not depend on the size.
 
 SECONDS = 2
 COMPRESSIBLE = (("refill_buffers", "0"), ("buffer_compress_percentage", "100"))
-INCOMPRESSIBLE = (("refill_buffers", "0"), ("buffer_compress_percentage", "0"))
+# The same random bytes again and again. Not fio's scrambling: it puts numbers at changing places of each sector, and a
+# buffer that was used a hundred times holds little else and compresses to a third.
+INCOMPRESSIBLE = (("refill_buffers", "0"), ("scramble_buffers", "0"), ("buffer_compress_percentage", "0"))
 DATA = {"compressible": COMPRESSIBLE, "incompressible": INCOMPRESSIBLE}
 
 
