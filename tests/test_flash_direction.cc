@@ -280,6 +280,25 @@ START_TEST(flash_writes_add_up) {
 }
 END_TEST
 
+// Nothing waits for what could be done: when the host waits for collection, the dies are at work.
+// What they are at work with is programs, but for the pages that collection reads.
+START_TEST(collection_keeps_the_dies_busy) {
+  FlashProfile profile = full_profile();
+  Rig rig(profile, FlashPreset::kSteady);
+  Setting writes{.job = Job::kRandomWrite, .depth = 32, .commands = 20'000};
+  rig.run(writes);
+  int64_t start_ns = rig.now_ns;
+  uint64_t busy = rig.counter("die_busy_ns"), bytes = rig.counter("nand_write_bytes");
+  rig.run(writes);
+  auto all_ns = static_cast<double>(rig.now_ns - start_ns) * 16;
+  auto programs = static_cast<double>(rig.counter("nand_write_bytes") - bytes) / 16384;
+  double busy_share = static_cast<double>(rig.counter("die_busy_ns") - busy) / all_ns;
+  double program_share = programs * profile.program_page_us * 1000 / all_ns;
+  ck_assert_msg(busy_share > 0.85 && program_share > 0.6, "busy %.2f, with programs %.2f",
+                busy_share, program_share);
+}
+END_TEST
+
 START_TEST(cost_benefit_moves_less_when_some_data_is_hot) {
   uint64_t moved[2];
   for (uint32_t choice : {0, 1}) {
@@ -298,9 +317,10 @@ START_TEST(cost_benefit_moves_less_when_some_data_is_hot) {
 END_TEST
 
 int main() {
-  return test::run_tests("flash_direction",
-                         {c073_every_number_counts, larger_buffer_takes_longer_bursts,
-                          c074_compressible_data_is_faster, depth_helps_until_the_dies_are_busy,
-                          narrow_span_is_faster, trim_and_erase_restore, collection_is_charged,
-                          flash_writes_add_up, cost_benefit_moves_less_when_some_data_is_hot});
+  return test::run_tests(
+      "flash_direction",
+      {c073_every_number_counts, larger_buffer_takes_longer_bursts,
+       c074_compressible_data_is_faster, depth_helps_until_the_dies_are_busy, narrow_span_is_faster,
+       trim_and_erase_restore, collection_is_charged, flash_writes_add_up,
+       collection_keeps_the_dies_busy, cost_benefit_moves_less_when_some_data_is_hot});
 }

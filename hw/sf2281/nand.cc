@@ -33,12 +33,11 @@ int64_t Nand::move_ns(uint32_t pages, uint32_t bytes) const {
 }
 
 int64_t Nand::work_ns(Kind kind) const {
-  if (kind == Kind::kProgram)
-    return program_ns_;
-  return kind == Kind::kErase ? erase_ns_ : read_ns_;
+  return kind == Kind::kProgram ? program_ns_ : erase_ns_;
 }
 
-Nand::Read Nand::read(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t bytes) {
+Nand::Read Nand::read(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t bytes,
+                      const char *label) {
   counts_.read_ops++;
   counts_.read_bytes += bytes;
   counts_.bus_bytes += uint64_t{bytes} * page_total_bytes_ / page_bytes_;
@@ -49,7 +48,7 @@ Nand::Read Nand::read(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t byte
     settle(other, at_ns);
   int64_t moves_ns = move_ns(pages, bytes);
   Die &it = dies_[die];
-  Span busy = it.time.reserve(at_ns, read_ns_ + moves_ns, "read");
+  Span busy = it.time.reserve(at_ns, read_ns_ + moves_ns, label);
   if (it.first != it.end)
     push_back(it, busy.end_ns);
   int64_t sensed_ns = busy.start_ns + read_ns_;
@@ -67,13 +66,6 @@ Nand::Ticket Nand::program(int64_t at_ns, uint32_t die, uint32_t pages, bool bac
 Nand::Ticket Nand::erase(int64_t at_ns, uint32_t die) {
   counts_.erase_ops++;
   return queue(at_ns, die, Kind::kErase, 0, true);
-}
-
-Nand::Ticket Nand::collect(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t bytes) {
-  counts_.read_ops++;
-  counts_.read_bytes += bytes;
-  counts_.bus_bytes += uint64_t{bytes} * page_total_bytes_ / page_bytes_;
-  return queue(at_ns, die, Kind::kCollect, move_ns(pages, bytes), true);
 }
 
 Nand::Ticket Nand::queue(int64_t at_ns, uint32_t die, Kind kind, int64_t move_ns, bool background) {
@@ -109,22 +101,17 @@ void Nand::settle(uint32_t die, int64_t at_ns) {
 }
 
 void Nand::begin_oldest(uint32_t die) {
-  static constexpr const char *kLabels[] = {"program", "erase", "collect"};
   Die &it = dies_[die];
   Op &op = it.ops[it.first++ % kOps];
   it.background -= op.background;
-  int64_t begin_ns = op.kind == Kind::kProgram ? op.start_ns : op.start_ns + work_ns(op.kind);
-  int64_t moved_ns =
-      channel_of(die)
-          .time.reserve(begin_ns, op.move_ns, op.kind == Kind::kProgram ? "in" : "out")
-          .end_ns;
-  int64_t end_ns = op.kind == Kind::kProgram ? moved_ns + program_ns_ : moved_ns;
-  end_ns = std::max(end_ns, op.end_ns);
-  Span busy =
-      it.time.reserve(op.start_ns, end_ns - op.start_ns, kLabels[static_cast<size_t>(op.kind)]);
+  bool program = op.kind == Kind::kProgram;
+  // Without bytes to move this is when it starts.
+  int64_t moved_ns = channel_of(die).time.reserve(op.start_ns, op.move_ns, "in").end_ns;
+  int64_t end_ns = std::max(moved_ns + work_ns(op.kind), op.end_ns);
+  Span busy = it.time.reserve(op.start_ns, end_ns - op.start_ns, program ? "program" : "erase");
   op.start_ns = busy.start_ns;
   op.end_ns = busy.end_ns;
-  if (op.kind == Kind::kProgram && !op.background)
+  if (program && !op.background)
     it.host_end_ns = std::max(it.host_end_ns, op.end_ns);
   if (it.first != it.end)
     push_back(it, op.end_ns);
@@ -243,7 +230,7 @@ void Nand::load_ops(StreamReader &in, Die &die) {
     op.kind = static_cast<Kind>(kind);
     in.get(op.background);
     if (op.start_ns < 0 || op.end_ns < op.start_ns || op.end_ns > kLatestNs || op.move_ns < 0 ||
-        op.move_ns > kLatestNs || kind > static_cast<uint8_t>(Kind::kCollect))
+        op.move_ns > kLatestNs || kind > static_cast<uint8_t>(Kind::kErase))
       in.fail();
   }
   die.background = 0;

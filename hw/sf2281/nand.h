@@ -4,11 +4,12 @@
 // plane (tR), programs them (tPROG) or erases a block of each (tBERS). A channel moves the bytes of
 // one die at a time.
 //
-// Reads for the host are booked when they come. Programs, erasures and the reads of garbage
-// collection wait in the die's queue and are booked only when time has reached their start: so a
-// read that comes meanwhile waits for no more than what the die is doing (there is no program
-// suspend), then goes first, and what waits moves back. A program's end is known as a forecast
-// until then.
+// Reads are booked when they come. Programs and erasures wait in the die's queue and are booked
+// only when time has reached their start: so a read that comes meanwhile waits for no more than
+// what the die is doing (there is no program suspend), then goes first, and what waits moves back.
+// That holds for the reads of garbage collection too: if they queued up, a program whose data is
+// still to be read would hold up the reads that the next one waits for, and most dies would idle. A
+// program's end is known as a forecast until then.
 //
 // Times are ns; "pages" are those of one die that lie side by side in its planes.
 #ifndef REVODRIVE_SF2281_NAND_H
@@ -48,10 +49,10 @@ class Nand {
   Nand(const FlashGeometry &geometry, const FlashProfile &profile, bool timing);
 
   // `bytes`: what is moved of the pages, in whole code words.
-  Read read(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t bytes);
+  Read read(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t bytes,
+            const char *label = "read");
   Ticket program(int64_t at_ns, uint32_t die, uint32_t pages, bool background);
   Ticket erase(int64_t at_ns, uint32_t die);
-  Ticket collect(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t bytes);
   // When it ends, as far as is known now.
   int64_t end_ns(const Ticket &ticket) const;
   // When all programs for the host that are queued have ended.
@@ -73,11 +74,11 @@ class Nand {
 
  private:
   static constexpr uint32_t kOps = 64;  // a power of two; more are booked at once
-  enum class Kind : uint8_t { kProgram, kErase, kCollect };
+  enum class Kind : uint8_t { kProgram, kErase };
   struct Op {
     int64_t start_ns = 0;
     int64_t end_ns = 0;
-    int64_t move_ns = 0;  // on the channel: before a program, after a read
+    int64_t move_ns = 0;  // on the channel, before a program
     Kind kind = Kind::kProgram;
     bool background = false;
   };

@@ -107,7 +107,7 @@ void FlashModel::move(uint32_t unit, int64_t at_ns) {
   if (name != gc_page_) {
     gc_page_ = name;
     uint64_t group = place.offset / geometry_.group_bytes;
-    int64_t end_ns = nand_.collect(at_ns, die_of(group), 1, geometry_.page_bytes).end_ns;
+    int64_t end_ns = nand_.read(at_ns, die_of(group), 1, geometry_.page_bytes, "collect").end_ns;
     gc_ready_ns_ = timing_ ? std::max(gc_ready_ns_, end_ns) : 0;
   }
   ensure_open(Ftl::kGc, at_ns);
