@@ -53,20 +53,22 @@ class Timeline {
   // As many as four drives have tags. With fewer, bookings far ahead push out the gap that the next
   // command's first FIS needs.
   static constexpr size_t kMaxGaps = 128;
-  static_assert((kMaxGaps & (kMaxGaps - 1)) == 0);  // a ring
-  Span book(int64_t earliest_ns, int64_t duration_ns);
-  size_t first_gap_after(int64_t at_ns) const;
-  void cut_gap(size_t index, Span used);
-  void insert_gap(size_t index, Span gap);
-  void erase_gap(size_t index);
-  Span &gap(size_t index) { return gaps_[(first_gap_ + index) % kMaxGaps]; }
-  const Span &gap(size_t index) const { return gaps_[(first_gap_ + index) % kMaxGaps]; }
 
-  // In order of time, before busy_until_ns_; the oldest is at first_gap_. A ring, so that to forget
-  // the oldest moves nothing, and most new ones are near the other end.
-  std::array<Span, kMaxGaps> gaps_{};
-  size_t first_gap_ = 0;
-  size_t gap_count_ = 0;
+  Span book(int64_t earliest_ns, int64_t duration_ns);
+  Span append(int64_t earliest_ns, int64_t duration_ns);
+  Span *first_gap_after(int64_t at_ns);
+  void cut_gap(Span *gap, Span used);
+  void insert_gap(Span *place, Span gap);
+  void erase_gap(Span *gap);
+  Span *first_gap() { return gaps_.data() + first_; }
+  Span *end_of_gaps() { return gaps_.data() + end_; }
+
+  // gaps_[first_] to gaps_[end_ - 1], in order of time, before busy_until_ns_. They move through
+  // the array as the oldest are forgotten, and back to its beginning when they have come to its
+  // end: what lies side by side is quick to search.
+  std::array<Span, 2 * kMaxGaps> gaps_{};
+  uint32_t first_ = 0;
+  uint32_t end_ = 0;
   int64_t busy_until_ns_ = 0;
   int64_t busy_ns_ = 0;
   Track track_;
