@@ -142,6 +142,11 @@ void Card::changed(int64_t now_ns) {
 
 void Card::store(MediaTransfer *waiter, int64_t now_ns) {
   stored_ns_ = now_ns;
+  if (!host_.keeps()) {
+    if (waiter)
+      waiter->media_done(0);
+    return;
+  }
   for (auto &member : members_) {
     if (member)
       keep(*member, now_ns);

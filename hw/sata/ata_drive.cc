@@ -61,6 +61,7 @@ void Drive::execute(AtaCommand &command) {
   Request request;
   request.task = TaskFile::parse(command.h2d);
   request.info = command_info(request.task.opcode);
+  flash_.expect(request.task.lba);
   request.ready_ns =
       flash_.command(wire_.command(command.issue_ns, command.journey), command.journey);
   if (command.fault.stop != FaultAction::kNone) {  // it rested, and goes on

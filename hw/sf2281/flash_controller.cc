@@ -34,6 +34,10 @@ int64_t FlashController::command(int64_t at_ns, Journey &journey) {
   return model_->command(at_ns, journey);
 }
 
+void FlashController::expect(uint64_t lba) const {
+  model_->expect(lba);
+}
+
 Span FlashController::read(int64_t at_ns, uint64_t lba, uint32_t sectors, Journey &journey) {
   return model_->read(at_ns, lba, sectors, journey);
 }

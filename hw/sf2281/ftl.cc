@@ -139,7 +139,7 @@ void Ftl::forget(uint32_t unit, uint32_t address) {
   block.valid -= map_.granules(unit) * geometry_.granule;
   block.live--;
   mapped_--;
-  map_.set_address(unit, 0);
+  map_.forget(unit);
   if (block.live == 0 && block.state == State::kClosed)
     release(number);
 }
@@ -147,6 +147,7 @@ void Ftl::forget(uint32_t unit, uint32_t address) {
 void Ftl::release(uint32_t number) {
   Superblock &block = blocks_[number];
   log_.drop(block.log);
+  block.dealt = 0;
   block.fill = 0;
   block.state = State::kFree;
   free_++;
@@ -187,6 +188,7 @@ void Ftl::clear() {
   for (uint32_t i = 1; i < blocks_.size(); i++) {
     Superblock &block = blocks_[i];
     block.log = {};
+    block.dealt = 0;
     block.valid = block.fill = 0;
     block.live = 0;
     if (block.state == State::kRetired)
@@ -221,7 +223,7 @@ uint32_t Ftl::victim() {
     number = pick_victim();
   victim_ = number;
   if (number != 0)
-    cursor_ = UnitLog::begin(blocks_[number].log);
+    walk_ = walk(blocks_[number]);
   return number;
 }
 
@@ -269,10 +271,19 @@ uint32_t Ftl::coldest() const {
   return best != 0 && most - blocks_[best].erases > wear_delta_ ? best : 0;
 }
 
+bool Ftl::next(const Superblock &block, Walk &walk, uint32_t *unit) const {
+  if (block.dealt == 0)
+    return log_.next(block.log, walk.log, unit);
+  if (walk.dealt == block.dealt)
+    return false;
+  *unit = map_.deal().unit_at(block.dealt_first + walk.dealt++);
+  return true;
+}
+
 bool Ftl::next_of_victim(uint32_t *unit) {
   if (victim_ == 0)
     return false;
-  while (log_.next(blocks_[victim_].log, cursor_, unit)) {
+  while (next(blocks_[victim_], walk_, unit)) {
     uint32_t address = map_.address(*unit);
     if (address != 0 && superblock_of(address) == victim_)
       return true;
@@ -287,6 +298,8 @@ void Ftl::compact() {
   uint32_t best = 0;
   uint32_t most = 0;
   for (uint32_t i = 1; i < blocks_.size(); i++) {
+    if (blocks_[i].dealt > 0)
+      continue;
     uint32_t stale = blocks_[i].log.count - blocks_[i].live;
     if (stale > most) {
       most = stale;
@@ -308,7 +321,7 @@ void Ftl::compact() {
   for (auto cursor = UnitLog::begin(block.log); log_.next(block.log, cursor, &unit);)
     map_.set_address(unit, map_.address(unit) & ~UnitMap::kMark);
   if (victim_ == best)
-    cursor_ = UnitLog::begin(block.log);
+    walk_ = walk(block);
 }
 
 // ------------------------------------------------------------------------------------------- wear

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "revodrive/stream.h"
+#include "sf2281/deal.h"
 #include "sf2281/geometry.h"
 #include "sf2281/unit_log.h"
 #include "sf2281/unit_map.h"
@@ -85,6 +86,8 @@ class Ftl {
   bool next_of_victim(uint32_t *unit);
 
   uint64_t mapped_units() const { return mapped_; }
+  // The unit will be asked for soon.
+  void expect(uint64_t unit) const { map_.expect(unit); }
   // Something was written near this unit, so that there is a piece of the map to be read.
   bool touched(uint32_t unit) const { return map_.touched(unit); }
   uint64_t valid_bytes(uint32_t superblock) const { return blocks_[superblock].valid; }
@@ -116,7 +119,9 @@ class Ftl {
     uint64_t fill = 0;   // bytes written
     uint64_t closed_at = 0;
     UnitLog::List log;
-    uint32_t live = 0;  // units that are mapped here
+    uint64_t dealt_first = 0;  // in the order of the map's Deal
+    uint32_t dealt = 0;        // units that were dealt here; then there is no log
+    uint32_t live = 0;         // units that are mapped here
     uint32_t erases = 0;
     State state = State::kFree;
     bool failed = false;  // a block of it failed, and there was no spare
@@ -140,14 +145,17 @@ class Ftl {
   void wear_out(Superblock &block);
   void retire_if_due();
   void compact();
-  // Of a shuffled fill: how many units each chunk of the map has, what each superblock gets.
-  struct Deal {
-    std::vector<uint64_t> chunk_ends;  // sums of the units of the chunks so far
-    uint64_t dealt = 0;
-    uint64_t seed = 0;
+  // Over the units that were written to a superblock, in order.
+  struct Walk {
+    uint32_t dealt = 0;
+    UnitLog::Cursor log;
   };
-  uint32_t unit_at(const Deal &deal, uint64_t index) const;
-  void deal(Deal &deal, uint32_t superblock, uint64_t units, uint32_t bytes);
+  static Walk walk(const Superblock &block) { return {0, UnitLog::begin(block.log)}; }
+  bool next(const Superblock &block, Walk &walk, uint32_t *unit) const;
+  uint32_t deal_to(Deal &deal, uint32_t superblock, uint64_t most);
+  void deal_closed(Deal &deal, uint32_t superblock, uint64_t most);
+  void preset_in_order(uint32_t bytes);
+  void preset_shuffled(uint32_t bytes, uint64_t seed);
   std::vector<uint64_t> steady_shares(uint64_t units, uint64_t most) const;
   uint64_t draw();
   void clear();
@@ -166,7 +174,7 @@ class Ftl {
   uint32_t journal_permille_;
   uint32_t gc_start_;
 
-  mutable UnitMap map_;  // marks come and go inside save() and check()
+  UnitMap map_;
   UnitLog log_;
   std::vector<Superblock> blocks_;  // [0] is not used
   std::array<OpenStream, kStreams> streams_;
@@ -175,7 +183,7 @@ class Ftl {
   uint64_t closed_ = 0;  // superblocks ever closed: their clock
   uint64_t collections_ = 0;
   uint32_t victim_ = 0;
-  UnitLog::Cursor cursor_;
+  Walk walk_;  // over the victim
   uint64_t factory_spares_ = 0;
   uint64_t spares_ = 0;  // blocks left to replace failed ones
   uint64_t retired_ = 0;

@@ -67,7 +67,7 @@ void Ftl::save_units(StreamWriter &out, uint32_t number) const {
   Run run;
   Expected expected;
   uint32_t unit;
-  for (auto cursor = UnitLog::begin(block.log); log_.next(block.log, cursor, &unit);) {
+  for (Walk walk = this->walk(block); next(block, walk, &unit);) {
     uint32_t raw = map_.address(unit);
     if (raw == 0 || raw & UnitMap::kMark || superblock_of(raw) != number)
       continue;
@@ -82,7 +82,7 @@ void Ftl::save_units(StreamWriter &out, uint32_t number) const {
   }
   put_run(out, run, &expected);
   put_number(out, 0);
-  for (auto cursor = UnitLog::begin(block.log); log_.next(block.log, cursor, &unit);) {
+  for (Walk walk = this->walk(block); next(block, walk, &unit);) {
     uint32_t raw = map_.address(unit);
     if (raw & UnitMap::kMark && superblock_of(raw & ~UnitMap::kMark) == number)
       map_.set_address(unit, raw & ~UnitMap::kMark);
@@ -246,7 +246,7 @@ void Ftl::load(StreamReader &in) {
     return clear();
   victim_ = victim;
   if (victim_ != 0)
-    cursor_ = UnitLog::begin(blocks_[victim_].log);
+    walk_ = walk(blocks_[victim_]);
 }
 
 // What any state must obey.
@@ -268,7 +268,7 @@ const char *Ftl::check() const {
       return "a closed superblock has nothing valid and is not free";
     uint64_t valid = 0;
     uint32_t live = 0, unit;
-    for (auto cursor = UnitLog::begin(block.log); log_.next(block.log, cursor, &unit);) {
+    for (Walk walk = this->walk(block); next(block, walk, &unit);) {
       uint32_t address = map_.address(unit);
       if (address == 0 || address & UnitMap::kMark || superblock_of(address) != i)
         continue;

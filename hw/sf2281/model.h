@@ -32,6 +32,7 @@ class FlashModel {
              bool timing);
 
   int64_t command(int64_t at_ns, Journey &journey);
+  void expect(uint64_t lba) const { ftl_.expect(lba * RD_SECTOR_BYTES / geometry_.unit_bytes); }
   Span read(int64_t at_ns, uint64_t lba, uint32_t sectors, Journey &journey);
   int64_t write(int64_t at_ns, uint64_t lba, uint32_t sectors, std::span<const rd_iov> data,
                 Journey &journey);

@@ -4,16 +4,14 @@
 namespace revodrive {
 
 uint32_t UnitLog::take() {
-  if (free_ == 0) {
-    auto first = static_cast<uint32_t>(blocks_.size() * kBlockChunks + 1);
-    blocks_.push_back(std::make_unique_for_overwrite<Block>());
-    for (uint32_t i = kBlockChunks; i-- > 0;) {
-      chunk(first + i).next = free_;
-      free_ = first + i;
-    }
-  }
   uint32_t number = free_;
-  free_ = chunk(number).next;
+  if (number != 0) {
+    free_ = chunk(number).next;
+  } else {
+    if (fresh_ == blocks_.size() * kBlockChunks)
+      blocks_.push_back(std::make_unique_for_overwrite<Block>());
+    number = ++fresh_;
+  }
   chunk(number).next = 0;
   return number;
 }
@@ -62,7 +60,7 @@ bool UnitLog::next(const List &list, Cursor &cursor, uint32_t *unit) const {
 
 void UnitLog::clear() {
   blocks_.clear();
-  free_ = 0;
+  free_ = fresh_ = 0;
   entries_ = 0;
 }
 

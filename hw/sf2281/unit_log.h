@@ -77,7 +77,8 @@ class UnitLog {
   uint32_t recycle(uint32_t number);
 
   std::vector<std::unique_ptr<Block>> blocks_;
-  uint32_t free_ = 0;
+  uint32_t free_ = 0;   // the first of those that were used before
+  uint32_t fresh_ = 0;  // how many were ever used
   uint64_t entries_ = 0;
 };
 

@@ -1,83 +1,105 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Where each mapping unit of the drive is and how much it takes there: 5 bytes a unit, in chunks
-// that exist once one of their units was written. An address has 31 bits, 0 is "not mapped"; the
-// top bit is a mark for whoever goes over all units for a moment.
+// Where each mapping unit of the drive is and how much it takes there: 5 bytes a unit. An address
+// has 31 bits, 0 is "not mapped"; the top bit is a mark for whoever goes over all units for a
+// moment. Of a drive that was dealt (deal.h) an entry is worked out when it is first asked for.
 #ifndef REVODRIVE_SF2281_UNIT_MAP_H
 #define REVODRIVE_SF2281_UNIT_MAP_H
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <optional>
 #include <vector>
+
+#include "sf2281/deal.h"
+#include "sf2281/huge_memory.h"
 
 namespace revodrive {
 
 class UnitMap {
  public:
-  static constexpr uint32_t kChunkUnits = 65536;
+  // What is known of the neighbourhood of a unit is known of so many.
+  static constexpr uint32_t kChunkUnits = Deal::kChunkUnits;
   static constexpr uint32_t kMark = uint32_t{1} << 31;
 
   explicit UnitMap(uint64_t units)
-      : units_(units), chunks_((units + kChunkUnits - 1) / kChunkUnits) {}
+      : units_(units),
+        memory_(units * kEntry),
+        chunks_((units + kChunkUnits - 1) / kChunkUnits),
+        pieces_(memory_.bytes() / HugeMemory::kPiece + 1) {}
 
   uint64_t units() const { return units_; }
   // With the mark, if it is set.
   uint32_t address(uint32_t unit) const {
-    const Chunk *chunk = chunks_[unit / kChunkUnits].get();
-    return chunk ? chunk->address(unit % kChunkUnits) : 0;
+    uint32_t value = load(unit);
+    if (value == 0 && deal_) [[unlikely]]
+      value = work_out(unit);
+    return value;
   }
   // Stored size in granules, 1..256; of a mapped unit.
-  uint32_t granules(uint32_t unit) const {
-    return *chunks_[unit / kChunkUnits]->granules(unit % kChunkUnits) + 1u;
-  }
+  uint32_t granules(uint32_t unit) const { return *size(unit) + 1u; }
+  // Of a unit that is not mapped.
   void set(uint32_t unit, uint32_t address, uint32_t granules) {
-    Chunk &chunk = touch(unit / kChunkUnits);
-    chunk.set_address(unit % kChunkUnits, address);
-    *chunk.granules(unit % kChunkUnits) = static_cast<uint8_t>(granules - 1);
+    chunks_[unit / kChunkUnits].touched = true;
+    chunks_[unit / kChunkUnits].mapped++;
+    store(unit, address, static_cast<uint8_t>(granules - 1));
   }
   // Of a mapped unit.
-  void set_address(uint32_t unit, uint32_t address) {
-    chunks_[unit / kChunkUnits]->set_address(unit % kChunkUnits, address);
+  void set_address(uint32_t unit, uint32_t address) const {
+    std::memcpy(entry(unit), &address, sizeof(address));
   }
-  // The first unit from `unit` on whose chunk exists; units() if there is none.
+  // Not mapped any more.
+  void forget(uint32_t unit) {
+    chunks_[unit / kChunkUnits].mapped--;
+    store(unit, 0, kForgotten);
+  }
+
+  // Everything is as it was dealt. Before anything else.
+  void follow(Deal deal);
+  const Deal &deal() const { return *deal_; }
+
+  // The first unit from `unit` on near which something was written; units() if there is none.
   uint64_t next_touched(uint64_t unit) const;
-  bool touched(uint64_t unit) const { return chunks_[unit / kChunkUnits] != nullptr; }
+  bool touched(uint64_t unit) const { return chunks_[unit / kChunkUnits].touched; }
+  // How many units of the chunk that begins with this one are mapped.
+  uint32_t mapped_in_chunk(uint64_t unit) const { return chunks_[unit / kChunkUnits].mapped; }
   void clear();
-  uint64_t memory_bytes() const {
-    return chunks_.size() * sizeof(void *) + touched_ * sizeof(Chunk);
+  // Brings the entry near.
+  void expect(uint64_t unit) const {
+    if (unit < units_)
+      __builtin_prefetch(entry(static_cast<uint32_t>(unit)));
   }
+  uint64_t memory_bytes() const;
 
  private:
   // Both numbers of a unit side by side: one miss of the processor's cache, not two.
-  struct Chunk {
-    static constexpr size_t kEntry = 5;
-    uint8_t bytes[kChunkUnits * kEntry];
+  static constexpr size_t kEntry = 5;
+  // In place of a size, where there is no address: do not ask what was dealt.
+  static constexpr uint8_t kForgotten = 1;
 
-    uint32_t address(size_t index) const {
-      uint32_t value;
-      std::memcpy(&value, bytes + index * kEntry, sizeof(value));
-      return value;
-    }
-    void set_address(size_t index, uint32_t value) {
-      std::memcpy(bytes + index * kEntry, &value, sizeof(value));
-    }
-    uint8_t *granules(size_t index) { return bytes + index * kEntry + sizeof(uint32_t); }
+  struct Chunk {
+    uint32_t mapped = 0;
+    bool touched = false;
   };
-  struct Free {
-    void operator()(Chunk *chunk) const { std::free(chunk); }
-  };
-  Chunk &touch(size_t index) {
-    if (!chunks_[index]) [[unlikely]]
-      allocate(index);
-    return *chunks_[index];
+  uint8_t *entry(uint32_t unit) const { return memory_.data() + size_t{unit} * kEntry; }
+  uint8_t *size(uint32_t unit) const { return entry(unit) + sizeof(uint32_t); }
+  uint32_t load(uint32_t unit) const {
+    uint32_t value;
+    std::memcpy(&value, entry(unit), sizeof(value));
+    return value;
   }
-  void allocate(size_t index);
+  void store(uint32_t unit, uint32_t address, uint8_t size) const {
+    pieces_[size_t{unit} * kEntry / HugeMemory::kPiece] = 1;
+    std::memcpy(entry(unit), &address, sizeof(address));
+    *this->size(unit) = size;
+  }
+  uint32_t work_out(uint32_t unit) const;
 
   uint64_t units_;
-  std::vector<std::unique_ptr<Chunk, Free>> chunks_;
-  uint64_t touched_ = 0;
+  HugeMemory memory_;
+  std::vector<Chunk> chunks_;
+  mutable std::vector<uint8_t> pieces_;  // of memory_, that were written
+  std::optional<Deal> deal_;
 };
 
 }  // namespace revodrive

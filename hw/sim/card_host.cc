@@ -41,11 +41,7 @@ const rd_host_ops CardHost::kOps = {
                        uint64_t token) { rd_card_block_done(self(host).card_, token, 0); },
     .block_drain = [](void *, unsigned) {},
     .block_wait = [](void *, unsigned) {},
-    .persist =
-        [](void *host, const void *, size_t, uint64_t token) {
-          if (token != 0)
-            rd_card_block_done(self(host).card_, token, 0);
-        },
+    .persist = nullptr,
     .log = [](void *, rd_log_level, const char *) {},
     .command_done = [](void *host,
                        const rd_command_record *record) { self(host).stages_.add(*record); },
@@ -73,12 +69,13 @@ CardHost::~CardHost() {
     rd_card_destroy(card_);
 }
 
-void CardHost::attach(unsigned port, uint64_t bytes) {
+void CardHost::attach(unsigned port, uint64_t bytes, const std::string &preset) {
   std::string serial = "OCZ-REVOSIM-" + std::to_string(port);
   rd_member_config config = {};
   config.bytes = bytes;
   config.serial = serial.c_str();
   config.discard = true;
+  config.preset = preset.c_str();
   rd_error error = {};
   if (rd_card_attach(card_, port, &config, &error) != 0)
     refuse("SSD %u: %s", port, error.text);

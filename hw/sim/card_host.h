@@ -30,7 +30,8 @@ class CardHost {
   CardHost(const CardHost &) = delete;
   CardHost &operator=(const CardHost &) = delete;
 
-  void attach(unsigned port, uint64_t bytes);
+  // `preset`: what the drive holds (rd_member_config).
+  void attach(unsigned port, uint64_t bytes, const std::string &preset = "fresh");
   unsigned members() const { return members_; }
   uint64_t member_bytes(unsigned port) const { return member_bytes_[port]; }
 

@@ -15,6 +15,8 @@ Runs fio jobs on the model of an OCZ RevoDrive 3 X2, in virtual time.
   --set=SECTION.KEY=VALUE    overrides a number of the profile; may come several times
   --placement=stripe[:CHUNK]|dispatch[:GRANULE]
                              how filename=card spreads over the SSDs (stripe:64k)
+  --preset=fresh|full|steady what the drives hold: nothing, everything written once in order, or
+                             that and written at random since until collection is in balance
   --state=FILE               starts with the drives as FILE has them, if it is there, and stores
                              them in it at the end
   --output-format=FORMAT     normal, json, json+ (with latency bins), or two: normal,json
@@ -119,7 +121,7 @@ bool Parser::own_option(const std::string &name, const std::string &value) {
       {"profile", &line_.profile},     {"state", &line_.state},
       {"output", &line_.output},       {"timeline", &line_.timeline},
       {"histogram", &line_.histogram}, {"dump-commands", &line_.dump_commands},
-      {"placement", &line_.placement},
+      {"placement", &line_.placement}, {"preset", &line_.preset},
   };
   for (const Text &text : texts) {
     if (name == text.name) {

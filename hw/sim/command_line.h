@@ -15,6 +15,7 @@ namespace revodrive::sim {
 struct CommandLine {
   std::string profile;                // name or file; empty: the first built-in one
   std::vector<std::string> settings;  // section.key=value
+  std::string preset = "fresh";       // what the drives hold at the start
   std::string state;
   std::string output;
   bool json = false;

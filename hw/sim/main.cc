@@ -91,6 +91,7 @@ int run(const CommandLine &line, std::vector<JobOptions> jobs) {
   std::string settings = joined(line.settings);
   rd_card_config config = card_config(line, settings);
   HostSetup setup = read_setup(config);
+  setup.preset = line.preset;
   Simulation simulation(config, setup, line.placement, jobs, !line.timeline.empty());
   if (!line.state.empty())
     load_state(line.state, simulation);

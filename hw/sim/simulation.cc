@@ -40,7 +40,7 @@ Simulation::Simulation(const rd_card_config &config, const HostSetup &setup,
     bytes += buffer_bytes(*job) * job->options.depth;
   host_ = std::make_unique<CardHost>(config, bytes, spans);
   for (unsigned port = 0; port < setup.members; port++)
-    host_->attach(port, setup.member_bytes);
+    host_->attach(port, setup.member_bytes, setup.preset);
   driver_ = std::make_unique<HbaDriver>(*host_, CardHost::kMemoryBase);
   blocks_ = std::make_unique<BlockLayer>(*host_, *driver_, setup.members, setup.depth);
 }

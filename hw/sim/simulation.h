@@ -29,6 +29,7 @@ struct HostSetup {
   uint32_t max_command_bytes = 512 << 10;
   unsigned members = 4;
   uint64_t member_bytes = 120'034'123'776;
+  std::string preset = "fresh";
   std::string profile;                          // its name, as saved states know it
   std::map<std::string, std::string> settings;  // every "section.key" in force
 };

@@ -58,6 +58,8 @@ class FlashController {
   // at `at_ns`: every command passes here once, and what follows below starts at the answer or
   // later.
   int64_t command(int64_t at_ns, Journey &journey);
+  // A command for this sector follows soon: no more than a hint to the processor's cache.
+  void expect(uint64_t lba) const;
   // When the first and the last byte of the read data are ready to leave the drive; the journey is
   // moved to the first, as the others overlap with what comes next.
   Span read(int64_t at_ns, uint64_t lba, uint32_t sectors, Journey &journey);

@@ -148,7 +148,7 @@ struct rd_host_ops {
    * Stores what outlives the power of the members in place of what was stored before: all of it or
    * nothing, durable. The bytes are copied. With a token other than 0, rd_card_block_done(token)
    * comes when it is done (maybe from inside this call), and block_drain() of any member waits for
-   * it. A host that keeps nothing answers 0 at once.
+   * it. NULL: the host keeps nothing.
    */
   void (*persist)(void *host, const void *bytes, size_t len, uint64_t token);
 

@@ -45,6 +45,8 @@ class HostPort final : public Observer {
   }
   void block_drain(unsigned port) { ops_.block_drain(opaque_, port); }
   void block_wait(unsigned port) { ops_.block_wait(opaque_, port); }
+  // The host keeps what it is given to persist.
+  bool keeps() const { return ops_.persist != nullptr; }
   void persist(std::span<const uint8_t> bytes, uint64_t token) {
     ops_.persist(opaque_, bytes.data(), bytes.size(), token);
   }

@@ -54,11 +54,7 @@ const rd_host_ops FastHost::kOps = {
                        uint64_t token) { rd_card_block_done(self(host).card_, token, 0); },
     .block_drain = [](void *, unsigned) {},
     .block_wait = [](void *, unsigned) {},
-    .persist =
-        [](void *host, const void *, size_t, uint64_t token) {
-          if (token != 0)
-            rd_card_block_done(self(host).card_, token, 0);
-        },
+    .persist = nullptr,
     .log = [](void *, rd_log_level, const char *text) { std::fprintf(stderr, "%s\n", text); },
     .command_done = nullptr,
     .span = nullptr,
