@@ -20,6 +20,7 @@ struct TaskFile {
   uint8_t device = 0;
 
   static TaskFile parse(const Fis &h2d);
+  static uint8_t tag_of(const Fis &h2d) { return h2d[12] >> 3; }
   uint8_t feature() const { return static_cast<uint8_t>(features); }
   uint8_t count8() const { return static_cast<uint8_t>(count); }
   // NCQ: sector count bits 7:3 (Serial ATA 3.0, 13.6.4).

@@ -13,7 +13,7 @@ void NcqQueue::add(uint8_t tag, AtaCommand &command) {
 }
 
 uint32_t NcqQueue::bit_of(const AtaCommand &command) const {
-  uint8_t tag = TaskFile::parse(command.h2d).tag();
+  uint8_t tag = TaskFile::tag_of(command.h2d);
   return commands_[tag] == &command ? 1u << tag : 0;
 }
 

@@ -152,6 +152,23 @@ uint64_t Deal::offset(const Share &share, uint64_t index) const {
   return index * bytes_ + journal_bytes(share, index + 1);
 }
 
+// Of an index that was dealt.
+const Deal::Share &Deal::share_of(uint64_t index) const {
+  if (shuffled_) {
+    auto after =
+        std::upper_bound(shares_.begin(), shares_.end(), index,
+                         [](uint64_t value, const Share &share) { return value < share.first; });
+    return *(after - 1);
+  }
+  // In order all have nearly as much as the first: from a good guess it is a step or two.
+  const Share *share = &shares_[std::min<uint64_t>(index / shares_[0].units, shares_.size() - 1)];
+  while (index < share->first)
+    share--;
+  while (index >= share->first + share->units)
+    share++;
+  return *share;
+}
+
 Deal::Entry Deal::entry(uint32_t unit) const {
   uint64_t index = unit;
   if (shuffled_) {
@@ -166,10 +183,7 @@ Deal::Entry Deal::entry(uint32_t unit) const {
   }
   if (index >= dealt_)
     return {};
-  auto after =
-      std::upper_bound(shares_.begin(), shares_.end(), index,
-                       [](uint64_t value, const Share &share) { return value < share.first; });
-  const Share &share = *(after - 1);
+  const Share &share = share_of(index);
   uint64_t slot = offset(share, index - share.first) / geometry_.slot_bytes;
   return {share.superblock << geometry_.slot_bits | static_cast<uint32_t>(slot),
           bytes_ / geometry_.granule};

@@ -59,6 +59,7 @@ class Deal {
   uint64_t journal_bytes(const Share &share, uint64_t units) const;
   uint64_t offset(const Share &share, uint64_t index) const;
   uint32_t fitting(const Share &share) const;
+  const Share &share_of(uint64_t index) const;
 
   FlashGeometry geometry_;
   uint32_t bytes_;
