@@ -123,7 +123,10 @@ uint32_t FlashModel::choose_victim() {
   if (victim == 0)
     return 0;
   uint64_t valid = ftl_.valid_bytes(victim);
-  gc_ratio_permille_ = std::min(valid * 1000 / (geometry_.data_bytes - valid + 1) + 1, kMost);
+  // The journal takes its share of what is gained.
+  uint64_t moved = valid + valid * profile_.journal_permille / 1000;
+  uint64_t gain = geometry_.data_bytes - std::min(moved, geometry_.data_bytes);
+  gc_ratio_permille_ = std::min(valid * 1000 / (gain + 1) + 1, kMost);
   return victim;
 }
 
