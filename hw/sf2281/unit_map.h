@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sf2281/deal.h"
-#include "sf2281/huge_memory.h"
+#include "sf2281/zero_memory.h"
 
 namespace revodrive {
 
@@ -26,7 +26,7 @@ class UnitMap {
       : units_(units),
         memory_(units * kEntry),
         chunks_((units + kChunkUnits - 1) / kChunkUnits),
-        pieces_(memory_.bytes() / HugeMemory::kPiece + 1) {}
+        pieces_(memory_.bytes() / kPiece + 1) {}
 
   uint64_t units() const { return units_; }
   // With the mark, if it is set.
@@ -74,6 +74,8 @@ class UnitMap {
  private:
   // Both numbers of a unit side by side: one miss of the processor's cache, not two.
   static constexpr size_t kEntry = 5;
+  // In which memory is counted.
+  static constexpr size_t kPiece = 65536;
   // In place of a size, where there is no address: do not ask what was dealt.
   static constexpr uint8_t kForgotten = 1;
 
@@ -89,14 +91,14 @@ class UnitMap {
     return value;
   }
   void store(uint32_t unit, uint32_t address, uint8_t size) const {
-    pieces_[size_t{unit} * kEntry / HugeMemory::kPiece] = 1;
+    pieces_[size_t{unit} * kEntry / kPiece] = 1;
     std::memcpy(entry(unit), &address, sizeof(address));
     *this->size(unit) = size;
   }
   uint32_t work_out(uint32_t unit) const;
 
   uint64_t units_;
-  HugeMemory memory_;
+  ZeroMemory memory_;
   std::vector<Chunk> chunks_;
   mutable std::vector<uint8_t> pieces_;  // of memory_, that were written
   std::optional<Deal> deal_;
