@@ -264,7 +264,7 @@ START_TEST(operations_are_reported_as_they_are) {
   ck_assert_uint_eq(be(read, 1, 1), 3);
   ck_assert_uint_eq(be(read, 2, 2), 10);
   ck_assert_uint_eq(be(read, 4, 1), 0x28);
-  ck_assert_uint_eq(be(bench.run({0xA3, 0x0C, 1, 0x89, 0, 0, 0, 0, 0, 64}, 64), 1, 1), 1);
+  ck_assert_uint_eq(be(bench.run({0xA3, 0x0C, 1, 0x8C, 0, 0, 0, 0, 0, 64}, 64), 1, 1), 1);
   bad_field(bench.run({0xA3, 0x0C, 1, 0x9E, 0, 0, 0, 0, 0, 64}, 64), 3);
   ck_assert_uint_eq(be(bench.run({0xA3, 0x0C, 2, 0x9E, 0, 0x10, 0, 0, 0, 64}, 64), 5, 1), 0x10);
 }

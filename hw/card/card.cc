@@ -10,10 +10,12 @@ namespace revodrive {
 
 namespace {
 
-constexpr uint32_t kStreamVersion = 4;
+constexpr uint32_t kStreamVersion = 5;
 constexpr int64_t kStoreIntervalNs = 60'000'000'000;
 constexpr uint32_t kDefaultChunkBytes = 64 << 10;
 constexpr unsigned kVolumePort = 0;
+constexpr const char *kModes[] = {"mode=jbod", "mode=vca,policy=stripe",
+                                  "mode=vca,policy=dispatch"};
 
 }  // namespace
 
@@ -42,8 +44,8 @@ Card::Card(const Profile &profile, const rd_card_config &config, const Persisten
   if (!config.vca)
     return;
   uint32_t chunk_bytes = config.chunk_bytes ? config.chunk_bytes : kDefaultChunkBytes;
-  volume_ = std::make_unique<Volume>(VolumeParts{host_, queue_, profile.volume, config.timing},
-                                     ports_, chunk_bytes);
+  VolumeParts parts{host_, queue_, profile.volume, config.timing, config.policy};
+  volume_ = std::make_unique<Volume>(parts, ports_, chunk_bytes);
   scsi_ = make_scsi_target(*volume_, profile.identity);
   bridge_.plug(kVolumePort, *scsi_);
 }
@@ -94,6 +96,8 @@ int Card::attach(unsigned port, const rd_member_config &config, rd_error *error)
   }
   auto member = Member::create(host_, port, profile_, config, timing_, error);
   if (!member || !revive(*member, error))
+    return -EINVAL;
+  if (volume_ && !volume_->check(member->sectors(), error))
     return -EINVAL;
   Entry entry(*this);
   members_[port] = std::move(member);
@@ -198,7 +202,7 @@ void Card::reset(rd_reset kind) {
   Entry entry(*this);
   bridge_.reset();
   if (volume_)
-    volume_->drop_all();
+    volume_->drop_all(kind == RD_RESET_POWER);
   link_.clear();
   for (auto &member : members_) {
     if (member)
@@ -231,13 +235,17 @@ int Card::set_own(std::string_view name, rd_error *error) {
   return -EINVAL;
 }
 
+uint8_t Card::mode() const {
+  return volume_ ? static_cast<uint8_t>(1 + volume_->policy()) : 0;
+}
+
 std::vector<uint8_t> Card::save() const {
   StreamWriter out;
   out.section("RDRV");
   out.put(kStreamVersion);
   out.put(static_cast<uint8_t>(ports_));
   out.put(timing_);
-  out.put(volume_ != nullptr);
+  out.put(mode());
   out.put(static_cast<uint16_t>(profile_.name.size()));
   out.put_bytes({reinterpret_cast<const uint8_t *>(profile_.name.data()), profile_.name.size()});
   out.put(queue_.next_order());
@@ -272,14 +280,14 @@ int Card::load(std::span<const uint8_t> bytes, rd_error *error) {
   }
   auto ports = in.get<uint8_t>();
   auto timing = in.get<bool>();
-  auto vca = in.get<bool>();
+  auto mode = in.get<uint8_t>();
   std::string name(in.get<uint16_t>(), '\0');
   in.get_bytes({reinterpret_cast<uint8_t *>(name.data()), name.size()});
   std::replace_if(
       name.begin(), name.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  if (in.ok() && vca != (volume_ != nullptr)) {
-    set_error(error, "saved state is of a card with mode=%s, this one has mode=%s",
-              vca ? "vca" : "jbod", volume_ ? "vca" : "jbod");
+  if (in.ok() && mode < std::size(kModes) && mode != this->mode()) {
+    set_error(error, "saved state is of a card with %s, this one has %s", kModes[mode],
+              kModes[this->mode()]);
     return -EINVAL;
   }
   if (in.ok() && (ports != ports_ || timing != timing_ || name != profile_.name)) {
@@ -297,6 +305,8 @@ int Card::load(std::span<const uint8_t> bytes, rd_error *error) {
             bytes.size());
   drop_faults();
   reset(RD_RESET_BUS);
+  if (volume_)
+    volume_->drop_all(true);  // what it knew may have come from the stream
   return -EINVAL;
 }
 

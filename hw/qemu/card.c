@@ -19,6 +19,7 @@
 #define MODE_JBOD "jbod"
 #define MODE_VCA "vca"
 #define POLICY_STRIPE "stripe"
+#define POLICY_DISPATCH "dispatch"
 
 #define VENDOR_OCZ 0x1b85
 #define VENDOR_MARVELL_EXT 0x1b4b
@@ -57,8 +58,9 @@ static bool check_mode(RevoCard *card, Error **errp) {
     error_setg(errp, "%s: %s= needs mode=" MODE_VCA, revo_name(card), policy ? "policy" : "chunk");
     return false;
   }
-  if (policy && strcmp(policy, POLICY_STRIPE)) {
-    error_setg(errp, "%s: policy=%s: allowed: " POLICY_STRIPE, revo_name(card), policy);
+  if (policy && strcmp(policy, POLICY_STRIPE) && strcmp(policy, POLICY_DISPATCH)) {
+    error_setg(errp, "%s: policy=%s: allowed: " POLICY_STRIPE ", " POLICY_DISPATCH, revo_name(card),
+               policy);
     return false;
   }
   if (revo_is_vca(card) && card->conf.bootindex >= 0) {
@@ -126,6 +128,8 @@ static bool create_core(RevoCard *card, Error **errp) {
       .ports = revo_model(card)->ports,
       .timing = card->timing,
       .vca = revo_is_vca(card),
+      .policy = card->policy && strcmp(card->policy, POLICY_DISPATCH) == 0 ? RD_POLICY_DISPATCH
+                                                                           : RD_POLICY_STRIPE,
       .chunk_bytes = card->chunk,
   };
 
@@ -274,8 +278,13 @@ static const RevoHelp board_help[] = {
     {"trim-reads",
      "what trimmed sectors read as: pattern (0xff, as the drive) or backend (what the image has)"},
     {"mode", "jbod: each SSD is a SATA disk (default); vca: all of them are one SAS disk"},
-    {"policy", "vca: where blocks go; stripe (default): chunks go round the SSDs"},
-    {"chunk", "vca: bytes of a chunk, a power of two from 4 KiB to 16 MiB (0: 64 KiB)"},
+    {"policy",
+     "vca: where blocks go; stripe (default): chunks go round the SSDs; dispatch: to the SSD that "
+     "is "
+     "free, by a map at the end of the SSDs"},
+    {"chunk",
+     "vca: bytes of a chunk (dispatch: that go to one SSD at most), a power of two from 4 KiB to "
+     "16 MiB (0: 64 KiB)"},
     {"preset", "flash at the start: fresh, full (written once) or steady (written at random)"},
 };
 
