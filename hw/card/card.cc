@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kStreamVersion = 5;
 constexpr int64_t kStoreIntervalNs = 60'000'000'000;
 constexpr uint32_t kDefaultChunkBytes = 64 << 10;
-constexpr unsigned kVolumePort = 0;
+constexpr unsigned kWidePhys = 4;
 constexpr const char *kModes[] = {"mode=jbod", "mode=vca,policy=stripe",
                                   "mode=vca,policy=dispatch"};
 
@@ -47,11 +47,17 @@ Card::Card(const Profile &profile, const rd_card_config &config, const Persisten
   VolumeParts parts{host_, queue_, profile.volume, config.timing, config.policy};
   volume_ = std::make_unique<Volume>(parts, ports_, chunk_bytes);
   scsi_ = make_scsi_target(*volume_, profile.identity);
-  bridge_.plug(kVolumePort, *scsi_);
+  unsigned phys = config.vca_phys ? config.vca_phys : 1;
+  for (unsigned phy = 0; phy < phys; phy++)
+    bridge_.plug(phy, *scsi_);
 }
 
 bool Card::check(const rd_card_config &config, rd_error *error) {
   uint32_t chunk = config.chunk_bytes;
+  if (config.vca && config.vca_phys > 1 && config.vca_phys != kWidePhys) {
+    set_error(error, "vca-phys=%u: must be 1, or %u for a wide port", config.vca_phys, kWidePhys);
+    return false;
+  }
   if (!config.vca || chunk == 0)
     return true;
   bool power_of_two = (chunk & (chunk - 1)) == 0;
@@ -64,11 +70,10 @@ bool Card::check(const rd_card_config &config, rd_error *error) {
 
 Card::~Card() {
   depth_++;  // nothing settles any more
-  for (unsigned port = 0; port < ports_; port++) {
+  for (unsigned port = 0; port < RD_MAX_PORTS; port++)
     bridge_.unplug(port);
-    if (volume_)
-      volume_->unplug(port);
-  }
+  for (unsigned port = 0; volume_ && port < ports_; port++)
+    volume_->unplug(port);
   store_now();
   host_.arm_timer(RD_NEVER);
 }

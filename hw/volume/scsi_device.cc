@@ -219,6 +219,7 @@ void ScsiDevice::submit(ScsiTask &task, Step then) {
   task.then = then;
   if (!volume_.submit(task))
     return;
+  note_moved(task);
   task.ready_ns = std::max(task.ready_ns, task.done_ns);
   (this->*then)(task);
 }
@@ -231,11 +232,22 @@ void ScsiDevice::submit_each(ScsiTask &task, const Fis &h2d, Step then) {
 
 void ScsiDevice::volume_done(VolumeRequest &request) {
   auto &task = static_cast<ScsiTask &>(request);
+  note_moved(task);
   task.ready_ns = std::max({task.ready_ns, volume_.now_ns(), task.done_ns});
   if (task.command->journey)
     follow(*task.command->journey, task.last);
   (this->*task.then)(task);
   settled_late(task);
+}
+
+void ScsiDevice::note_moved(const ScsiTask &task) {
+  if (!task.moves_data())
+    return;
+  Moved &moved = moved_[task.op == VolumeOp::kWrite];
+  if (!task.failed())
+    moved.bytes += task.sectors * kBlockBytes;
+  else if (task.failure == VolumeFailure::kMedium || task.failure == VolumeFailure::kFault)
+    moved.failed++;
 }
 
 // Its initiator waits for it.
@@ -380,6 +392,7 @@ void ScsiDevice::reset(ScsiReset kind) {
       attention_ = scsi::kPowerOn;
       stopped_ = false;
       scratchpad_ = {};
+      moved_ = {};
       break;
     case ScsiReset::kHardReset:
       attention_ = scsi::kBusReset;
@@ -403,6 +416,10 @@ void ScsiDevice::save(StreamWriter &out) const {
   out.put(descriptors_);
   out.put(stopped_);
   out.put(erase_failed_);
+  for (const Moved &moved : moved_) {
+    out.put(moved.bytes);
+    out.put(moved.failed);
+  }
   out.put_bytes(scratchpad_);
 }
 
@@ -413,6 +430,10 @@ void ScsiDevice::load(StreamReader &in) {
   in.get(descriptors_);
   in.get(stopped_);
   in.get(erase_failed_);
+  for (Moved &moved : moved_) {
+    in.get(moved.bytes);
+    in.get(moved.failed);
+  }
   in.get_bytes(scratchpad_);
 }
 

@@ -121,6 +121,7 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   bool claim(ScsiTask &task, uint64_t lba, uint64_t blocks, ScsiTask::Claim claim, Step then);
   bool blocked(const ScsiTask &task) const;
   void wake();
+  void note_moved(const ScsiTask &task);
   void settled_late(ScsiTask &task);
 
   // ... the ends of a command
@@ -188,6 +189,14 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   void log_sense(ScsiTask &task);
   void log_health(ScsiTask &task);
   void log_answer(ScsiTask &task);
+  // What was read, or written, for the error counter pages.
+  struct Moved {
+    uint64_t bytes = 0;
+    uint64_t failed = 0;
+  };
+  static Bytes log_errors(const Moved &moved);
+  static Bytes log_self_tests();
+  static Bytes log_background();
   Bytes log_temperature(const ScsiTask &task) const;
   Bytes log_solid_state(const ScsiTask &task) const;
   Bytes log_exceptions(const ScsiTask &task) const;
@@ -228,6 +237,7 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   bool write_cache_ = true;
   bool descriptors_ = false;  // format of sense data
   bool stopped_ = false;
+  std::array<Moved, 2> moved_;       // read, written
   std::vector<ScsiTask *> waiting_;  // for what others have claimed
   unsigned alone_ = 0;               // claims of that kind, waiting or not
   bool waking_ = false;

@@ -181,6 +181,7 @@ struct rd_card_config {
   bool vca;                /* one SAS volume over ports 0 to ports-1 instead of SATA disks */
   enum rd_policy policy;   /* vca */
   uint32_t chunk_bytes;    /* vca: a power of two, 4 KiB to 16 MiB; 0: 64 KiB */
+  unsigned vca_phys;       /* vca: 1, or 4 for a wide port; 0: 1 */
   const void *persistent;  /* what persist() was given last, in an earlier life; NULL: nothing */
   size_t persistent_len;
 };
