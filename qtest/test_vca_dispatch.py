@@ -189,3 +189,29 @@ def test_compare_and_write(boot):
     with pytest.raises(ScsiError) as error:
         swap(b"", b"", 129)
     assert (error.value.key, error.value.code) == (ILLEGAL, 0x2400)
+
+
+def lock(vm, disk, port):
+    """As an erase that lost its power after the password was set."""
+    block = b"\0\0VCA ERASE".ljust(512, b"\0")
+    cdb = [0x85, 5 << 1, 0x06, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x40, 0xF1]
+    disk.run(cdb, block, lun=port)
+    path = f"/machine/peripheral/card/port{port}"
+    vm.qmp("device_del", id=path)
+    vm.wait_event("DEVICE_DELETED", path=path)
+    vm.qmp("device_add", driver="sf2281", bus="card.0", port=port, drive=f"d{port}", id=f"again{port}")
+
+
+def test_an_erase_that_was_cut_short_is_given_again(boot):
+    vm, disk = boot()
+    disk.write(0, stamp(0, 512))
+    disk.run([0x35])
+    lock(vm, disk, 2)
+    with pytest.raises(ScsiError) as error:
+        disk.read(0, 512)
+    assert (error.value.key, error.value.code) == (7, 0x7471)
+    format_unit(disk)
+    assert counter(vm, "volume-degraded") == 0
+    assert disk.read(0, 512) == bytes(512 * 512)
+    disk.write(0, stamp(0, 8))
+    assert disk.read(0, 8) == stamp(0, 8)
