@@ -32,8 +32,10 @@ def test_verify_and_discard(guest):
     guest.run("fio /tmp/verify.fio")
     guest.run("blkdiscard -f -o 65536 -l 1048576 /dev/sda")
     assert guest.run("dd if=/dev/sda bs=64k skip=1 count=16 iflag=direct | tr -d '\\0' | wc -c").stdout.strip() == "0"
-    guest.run("mkfs.ext4 -q /dev/sda && mount -o discard /dev/sda /mnt && dd if=/dev/urandom of=/mnt/f bs=1M count=16 &&"
-              "cp /mnt/f /mnt/g && cmp /mnt/f /mnt/g && rm /mnt/f && fstrim /mnt && umount /mnt && fsck.ext4 -fn /dev/sda")
+    guest.run(
+        "mkfs.ext4 -q /dev/sda && mount -o discard /dev/sda /mnt && dd if=/dev/urandom of=/mnt/f bs=1M count=16 &&"
+        "cp /mnt/f /mnt/g && cmp /mnt/f /mnt/g && rm /mnt/f && fstrim /mnt && umount /mnt && fsck.ext4 -fn /dev/sda"
+    )
     assert complaints(guest) == []
 
 
@@ -50,8 +52,10 @@ def test_killed_under_a_file_system(boot, tmp_path, policy):
     card = f"mode=vca,policy={policy}"
     guest = boot(card=card, images=images, judge=False)
     guest.run("mkfs.ext4 -q /dev/sda && mount /dev/sda /mnt && echo 0 > /mnt/last && sync")
-    guest.start_command("n=0; while true; do n=$((n + 1)); dd if=/dev/urandom of=/mnt/f$((n % 20)) bs=16k count=4 2>/dev/null;"
-                        "md5sum /mnt/f$((n % 20)) > /mnt/sum$((n % 20)); sync; echo $n > /mnt/last; sync; done")
+    guest.start_command(
+        "n=0; while true; do n=$((n + 1)); f=$((n % 20)); dd if=/dev/urandom of=/mnt/f$f bs=16k count=4 2>/dev/null;"
+        "md5sum /mnt/f$f > /mnt/sum$f; sync; echo $n > /mnt/last; sync; done"
+    )
     guest.run(f"usleep {random.Random(seed).randrange(2_000_000, 6_000_000)}")
     guest.end_qemu()
     again = boot(card=card, images=images)
