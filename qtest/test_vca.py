@@ -29,7 +29,8 @@ def nodes(tmp_path, count=4):
 
 
 @pytest.mark.parametrize("props, named", [
-    ("mode=raid", "jbod, vca"), ("mode=vca,policy=dispatch", "stripe"), ("policy=stripe", "mode=vca"),
+    ("mode=raid", "jbod, vca"), ("mode=vca,policy=mirror", "dispatch"), ("policy=stripe", "mode=vca"),
+    ("vca-phys=4", "mode=vca"), ("mode=vca,vca-phys=3", "must be 1, or 4"),
     ("chunk=64k", "mode=vca"), ("mode=vca,chunk=3000", "power of two"), ("mode=vca,chunk=32M", "16 MiB"),
     ("mode=vca,chunk=8G", "16 MiB"), ("mode=vca,bootindex=1", "option ROM")])
 def test_wrong_properties(tmp_path, props, named):
@@ -51,6 +52,22 @@ def test_one_disk_on_the_first_phy(volume):
     assert made.phy.cfg_read(0x11C) == 0x08000010
     assert disk.capacity() == 4 * 64 * MIB // 512
     assert disk.run([0x12, 0, 0, 0, 36], length=36)[8:11] == b"OCZ"
+
+
+def test_wide_port(volume):
+    """Four phys of one target: the same address in each IDENTIFY frame, and a phy of its own."""
+    made, disk = volume("vca-phys=4")
+    phys = made.core.phys
+    assert all(phy.attached and not phy.sata for phy in phys)
+    assert len({(phy.cfg_read(0x128), phy.cfg_read(0x12C)) for phy in phys}) == 1
+    assert [phy.cfg_read(0x130) & 0xFF for phy in phys] == [0, 1, 2, 3]
+    for phy in range(4):
+        assert Volume(made.bridge, phy).read(0, 8) == stamp(0, 8)
+    path = "/machine/peripheral/card/port0"
+    made.machine.qmp("qom-set", path=path, property="faults", value="name=held,op=read,stage=fetch,action=hold")
+    held = [Volume(made.bridge, phy).issue(disk.read_cdb(0, 8), length=4096) for phy in range(4)]
+    assert disk.task(0x02) == 0  # ABORT TASK SET: through whatever phy they came
+    assert [disk.task(0x80, request.slot) for request in held] == [0] * 4
 
 
 @pytest.mark.parametrize("chunk", [4096, 65536])

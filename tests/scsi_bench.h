@@ -30,15 +30,21 @@ class FakeVolume final : public BlockVolume {
   std::vector<VolumeRequest *> held;
   bool hold = false;
   bool is_formed = true;
+  bool is_open = true;
+  uint32_t unit = 1;
+  unsigned erasures = 0;
   VolumeFailure failure = VolumeFailure::kNone;  // of every request to come
   uint64_t failed_lba = 0;
   MemberState states[4] = {};
   std::array<uint8_t, RD_SECTOR_BYTES> page{};  // what data-in commands of members give
 
   bool submit(VolumeRequest &request) override {
-    bool addressed = request.op != VolumeOp::kEach && request.op != VolumeOp::kMember;
+    bool addressed = request.addressed();
     records.push_back({request.op, addressed ? request.lba : 0, addressed ? request.sectors : 0,
-                       request.stable, addressed ? uint8_t{0} : request.h2d[2]});
+                       request.stable,
+                       addressed                        ? uint8_t{0}
+                       : request.op == VolumeOp::kFlush ? uint8_t{0xEA}
+                                                        : request.h2d[2]});
     request.failure = VolumeFailure::kNone;
     request.answers = {};
     if (hold) {
@@ -58,6 +64,10 @@ class FakeVolume final : public BlockVolume {
     client->volume_done(request);
   }
   void set_client(VolumeClient *it) override { client = it; }
+  bool opened() const override { return is_open; }
+  void erased(bool completely) override { erasures += completely ? 1 : 100; }
+  bool zeroes() const override { return unit > 1; }
+  uint32_t map_unit_sectors() const override { return unit; }
   bool formed() const override { return is_formed; }
   uint64_t sectors() const override { return is_formed ? kSectors : 0; }
   unsigned members() const override { return 4; }

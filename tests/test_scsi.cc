@@ -264,7 +264,7 @@ START_TEST(operations_are_reported_as_they_are) {
   ck_assert_uint_eq(be(read, 1, 1), 3);
   ck_assert_uint_eq(be(read, 2, 2), 10);
   ck_assert_uint_eq(be(read, 4, 1), 0x28);
-  ck_assert_uint_eq(be(bench.run({0xA3, 0x0C, 1, 0x89, 0, 0, 0, 0, 0, 64}, 64), 1, 1), 1);
+  ck_assert_uint_eq(be(bench.run({0xA3, 0x0C, 1, 0x8C, 0, 0, 0, 0, 0, 64}, 64), 1, 1), 1);
   bad_field(bench.run({0xA3, 0x0C, 1, 0x9E, 0, 0, 0, 0, 0, 64}, 64), 3);
   ck_assert_uint_eq(be(bench.run({0xA3, 0x0C, 2, 0x9E, 0, 0x10, 0, 0, 0, 64}, 64), 5, 1), 0x10);
 }
@@ -299,7 +299,14 @@ START_TEST(health_of_the_members_in_log_pages) {
   ScsiJob &members = bench.run({0x4D, 0, 0x76, 0, 0, 0, 0, 0, 64}, 64);
   ck_assert_uint_eq(be(members, 8, 1), 1);
   ck_assert_uint_eq(be(members, 8 + 15, 1), 1);
-  bad_field(bench.run({0x4D, 0, 0x42, 0, 0, 0, 0, 0, 64}, 64), 2, 5);
+  ScsiJob &written = bench.run({0x4D, 0, 0x42, 0, 0, 0, 0, 0, 64}, 64);
+  ck_assert_uint_eq(be(written, 8, 8), 0);
+  good(bench.run({0x2A, 0, 0, 0, 0, 0, 0, 0, 2}, 1024));
+  ScsiJob &after = bench.run({0x4D, 0, 0x42, 0, 0, 0, 0, 0, 64}, 64);
+  ck_assert_uint_eq(be(after, 8, 8), 1024);
+  ck_assert_uint_eq(be(after, 20, 8), 0);
+  ck_assert_uint_eq(be(bench.run({0x4D, 0, 0x50, 0, 0, 0, 0, 2, 0}, 512), 2, 2), 400);
+  bad_field(bench.run({0x4D, 0, 0x46, 0, 0, 0, 0, 0, 64}, 64), 2, 5);
 }
 END_TEST
 
@@ -364,14 +371,107 @@ START_TEST(random_bytes) {
 }
 END_TEST
 
+START_TEST(compare_and_write_is_one_operation) {
+  ScsiBench bench;
+  std::vector<uint8_t> zero(1024), other(1024, 0xA5);
+  std::fill_n(other.begin(), 512, uint8_t{0});
+  constexpr uint8_t kOp = 0x89;
+  auto start = [&](const std::vector<uint8_t> &data) -> ScsiJob & {
+    return bench.start({kOp, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 1}, 1024, data);
+  };
+  bench.volume.hold = true;
+  ScsiJob &first = start(other);                                             // reads
+  ScsiJob &second = start(other);                                            // has to wait
+  ScsiJob &write = bench.start({0x2A, 0, 0, 0, 0, 4, 0, 0, 2}, 1024, zero);  // the same block
+  ScsiJob &apart = bench.start({0x2A, 0, 0, 0, 0, 9, 0, 0, 2}, 1024, zero);  // another one
+  ScsiJob &read = bench.start({0x28, 0, 0, 0, 0, 5, 0, 0, 1}, 512);
+  ck_assert_uint_eq(bench.volume.held.size(), 3);
+  while (!bench.volume.held.empty())
+    bench.volume.answer();
+  good(first);
+  refused(second, 0xE, 0x1D00);  // it saw what the first one wrote
+  ck_assert_uint_eq(second.command.sense[6], 0);
+  good(write);
+  good(apart);
+  good(read);
+  ck_assert_uint_eq(bench.volume.bytes[5 * 512], 0);  // by the write that came last
+  bench.volume.hold = false;
+  good(bench.run({kOp, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0}, 0));
+  refused(bench.run({kOp, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 129}, 1024), 5, 0x2400);
+  refused(bench.run({kOp, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2}, 1024), 0xB, 0x4B00);
+}
+END_TEST
+
+// Who waits for a claim can be taken back, and so can who holds it.
+START_TEST(claims_end_with_their_commands) {
+  ScsiBench bench;
+  std::vector<uint8_t> zero(1024);
+  bench.volume.hold = true;
+  std::vector<ScsiJob *> jobs;
+  for (int i = 0; i < 6; i++)
+    jobs.push_back(&bench.start({0x89, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 1}, 1024, zero));
+  bench.device.cancel(jobs[0]->command);
+  bench.device.cancel(jobs[3]->command);
+  while (!bench.volume.held.empty())
+    bench.volume.answer();
+  for (int i : {1, 2, 4, 5})
+    good(*jobs[static_cast<size_t>(i)]);
+  ck_assert(!jobs[0]->done && !jobs[3]->done);
+}
+END_TEST
+
+START_TEST(nothing_else_runs_while_the_volume_is_erased) {
+  ScsiBench bench;
+  bench.volume.hold = true;
+  ScsiJob &erase = bench.start({0x48, 0x02, 0, 0, 0, 0, 0, 0, 0, 0});
+  refused(bench.run({0x28, 0, 0, 0, 0, 5, 0, 0, 1}, 512), 2, 0x041B);
+  refused(bench.run({0x00}), 2, 0x041B);
+  refused(bench.run({0x04, 0, 0, 0, 0, 0}), 2, 0x041B);
+  while (!bench.volume.held.empty())
+    bench.volume.answer();
+  good(erase);
+  ck_assert_uint_eq(bench.volume.erasures, 1);
+  bench.volume.hold = false;
+  good(bench.run({0x28, 0, 0, 0, 0, 5, 0, 0, 1}, 512));
+}
+END_TEST
+
+// It may have erased a part: nothing is read until it was done again.
+START_TEST(an_erase_that_was_cut_short_has_to_be_repeated) {
+  ScsiBench bench;
+  bench.volume.hold = true;
+  ScsiJob &erase = bench.start({0x48, 0x02, 0, 0, 0, 0, 0, 0, 0, 0});
+  for (int i = 0; i < 3; i++)
+    bench.volume.answer();
+  bench.device.cancel(erase.command);
+  bench.volume.hold = false;
+  ck_assert_uint_eq(bench.volume.erasures, 100);
+  refused(bench.run({0x28, 0, 0, 0, 0, 5, 0, 0, 1}, 512), 3, 0x3103);
+  good(bench.run({0x04, 0, 0, 0, 0, 0}));
+  good(bench.run({0x28, 0, 0, 0, 0, 5, 0, 0, 1}, 512));
+}
+END_TEST
+
 int main() {
-  return test::run_tests(
-      "scsi",
-      {power_on_is_told_once_and_not_to_inquiry, every_reserved_bit_is_pointed_at,
-       unknown_opcodes_and_actions, reads_and_writes_of_each_length, ranges,
-       failures_have_their_sense_and_place, verify_compares, unmap_lists,
-       write_same_writes_or_unmaps, capacity_and_pages,
-       mode_pages_can_be_read_and_the_cache_turned_off, operations_are_reported_as_they_are,
-       stopped_and_started, health_of_the_members_in_log_pages, pass_through_gives_registers_back,
-       commands_end_when_the_volume_does_and_cancel_is_silent, random_bytes});
+  return test::run_tests("scsi", {power_on_is_told_once_and_not_to_inquiry,
+                                  every_reserved_bit_is_pointed_at,
+                                  unknown_opcodes_and_actions,
+                                  reads_and_writes_of_each_length,
+                                  ranges,
+                                  failures_have_their_sense_and_place,
+                                  verify_compares,
+                                  unmap_lists,
+                                  write_same_writes_or_unmaps,
+                                  capacity_and_pages,
+                                  mode_pages_can_be_read_and_the_cache_turned_off,
+                                  operations_are_reported_as_they_are,
+                                  stopped_and_started,
+                                  health_of_the_members_in_log_pages,
+                                  pass_through_gives_registers_back,
+                                  commands_end_when_the_volume_does_and_cancel_is_silent,
+                                  random_bytes,
+                                  compare_and_write_is_one_operation,
+                                  claims_end_with_their_commands,
+                                  nothing_else_runs_while_the_volume_is_erased,
+                                  an_erase_that_was_cut_short_has_to_be_repeated});
 }

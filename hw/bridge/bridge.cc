@@ -79,7 +79,7 @@ void Bridge::plug(unsigned port, AtaTarget &target) {
 
 void Bridge::plug(unsigned port, ScsiTarget &target) {
   target.connect(cores_[port / kPhysPerCore].get());
-  phy(port).plug(target);
+  phy(port).plug(target, static_cast<uint8_t>(port % kPhysPerCore));
 }
 
 void Bridge::unplug(unsigned port) {

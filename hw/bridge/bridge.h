@@ -23,7 +23,7 @@ class Bridge final : public InterruptSink {
   // `port` 0..7: four phys of core 0, then core 1.
   void plug(unsigned port, AtaTarget &target);
   void unplug(unsigned port);
-  // A SAS target on a port of its own.
+  // A SAS target on a port of its own; on several phys of one core it has a wide port.
   void plug(unsigned port, ScsiTarget &target);
 
   // Fault injection; see Core and Phy.

@@ -123,7 +123,7 @@ class Core final : public PhyOwner, public AtaInitiator, public ScsiInitiator {
   void issue(Slot &slot, const CommandHeader &header, int64_t at_ns);
   bool fetch(Slot &slot, const CommandHeader &header);
   void execute(Slot &slot, int64_t at_ns);
-  static uint8_t route(uint8_t phys);
+  uint8_t route(uint8_t phys) const;
   void fail_delivery(Slot &slot, uint32_t info);
   void plan_completion(Slot &slot);
 
@@ -131,6 +131,7 @@ class Core final : public PhyOwner, public AtaInitiator, public ScsiInitiator {
   void issue_ssp(Slot &slot, const CommandHeader &header, int64_t at_ns);
   void end_scsi(Slot &slot);
   void manage_tasks(Slot &slot, const ssp::TaskUnit &unit);
+  bool same_target(const Slot &one, const Slot &other) const;
   bool is_task_of(const Slot &slot, const Slot &manager) const;
   uint32_t post_response(const Slot &slot);
   static CommandFacts ssp_facts(const Slot &slot);

@@ -55,10 +55,14 @@ Slot &Core::slot(uint16_t index) {
   return *slot;
 }
 
-// A wide port has several bits; any phy of it will do.
-uint8_t Core::route(uint8_t phys) {
-  auto number = static_cast<uint8_t>(std::countr_zero(phys));
-  return number < kPhysPerCore ? number : Slot::kNoPhy;
+// A wide port has several bits: any phy of it will do that is up.
+uint8_t Core::route(uint8_t phys) const {
+  auto first = static_cast<uint8_t>(std::countr_zero(phys));
+  for (uint8_t phy = first; phy < kPhysPerCore; phy++) {
+    if ((phys >> phy & 1) && phys_[phy]->up())
+      return phy;
+  }
+  return first < kPhysPerCore ? first : Slot::kNoPhy;
 }
 
 // `again`: a loaded command, whose faults go on where they were.

@@ -27,8 +27,9 @@ void Phy::plug(AtaTarget &target) {
     start_link();
 }
 
-void Phy::plug(ScsiTarget &target) {
+void Phy::plug(ScsiTarget &target, uint8_t number) {
   scsi_ = &target;
+  scsi_phy_ = number;
   if (!disabled())
     start_link();
 }
@@ -110,7 +111,7 @@ uint32_t Phy::identify_dword(unsigned index) const {
   frame[3] = kSspTarget;
   for (size_t i = 0; i < 8; i++)
     frame[kAddress + i] = static_cast<uint8_t>(scsi_->sas_address() >> (8 * (7 - i)));
-  frame[kPhyId] = 0;
+  frame[kPhyId] = scsi_phy_;
   uint32_t value = 0;
   for (unsigned i = 0; i < 4; i++)
     value |= uint32_t{frame[4 * index + i]} << (8 * i);

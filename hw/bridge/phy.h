@@ -38,7 +38,8 @@ class Phy {
 
   // Hot plug in both directions. The drive is not owned. Unplug cancels the phy's commands first.
   void plug(AtaTarget &target);
-  void plug(ScsiTarget &target);
+  // `number`: of the target's phy, where its port is wide.
+  void plug(ScsiTarget &target, uint8_t number);
   void unplug();
   AtaTarget *target() const { return target_; }
   ScsiTarget *scsi() const { return scsi_; }
@@ -90,6 +91,7 @@ class Phy {
   bool timing_;
   AtaTarget *target_ = nullptr;
   ScsiTarget *scsi_ = nullptr;
+  uint8_t scsi_phy_ = 0;
   Event up_event_;
   Event mend_event_;
   uint32_t lost_by_ = 0;  // fault rule that keeps the link down, 0: none

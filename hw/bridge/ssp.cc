@@ -71,9 +71,14 @@ void Core::scsi_late(int64_t late_ns) {
   counters_.max_late_ns = std::max(counters_.max_late_ns, late_ns);
 }
 
+// Through whatever phy of its port.
+bool Core::same_target(const Slot &one, const Slot &other) const {
+  return one.phy != Slot::kNoPhy && phys_[one.phy]->scsi() == phys_[other.phy]->scsi();
+}
+
 // Other commands of the unit that the target has, or whose answer has not been posted.
 bool Core::is_task_of(const Slot &slot, const Slot &manager) const {
-  return &slot != &manager && slot.active() && slot.ssp && slot.phy == manager.phy &&
+  return &slot != &manager && slot.active() && slot.ssp && same_target(slot, manager) &&
          slot.response == Slot::kNoResponse && slot.scsi.lun == manager.scsi.lun;
 }
 
@@ -82,7 +87,7 @@ void Core::manage_tasks(Slot &slot, const ssp::TaskUnit &unit) {
   ScsiTarget &target = *phys_[slot.phy]->scsi();
   auto mine = [&](const Slot &other) { return is_task_of(other, slot); };
   auto nexus = [&](const Slot &other) {
-    return &other != &slot && other.ssp && other.phy == slot.phy;
+    return &other != &slot && other.ssp && same_target(other, slot);
   };
   Slot *meant = unit.tag < kSlots ? slots_[unit.tag].get() : nullptr;
   bool there = meant && mine(*meant);

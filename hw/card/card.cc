@@ -10,10 +10,12 @@ namespace revodrive {
 
 namespace {
 
-constexpr uint32_t kStreamVersion = 4;
+constexpr uint32_t kStreamVersion = 5;
 constexpr int64_t kStoreIntervalNs = 60'000'000'000;
 constexpr uint32_t kDefaultChunkBytes = 64 << 10;
-constexpr unsigned kVolumePort = 0;
+constexpr unsigned kWidePhys = 4;
+constexpr const char *kModes[] = {"mode=jbod", "mode=vca,policy=stripe",
+                                  "mode=vca,policy=dispatch"};
 
 }  // namespace
 
@@ -42,14 +44,20 @@ Card::Card(const Profile &profile, const rd_card_config &config, const Persisten
   if (!config.vca)
     return;
   uint32_t chunk_bytes = config.chunk_bytes ? config.chunk_bytes : kDefaultChunkBytes;
-  volume_ = std::make_unique<Volume>(VolumeParts{host_, queue_, profile.volume, config.timing},
-                                     ports_, chunk_bytes);
+  VolumeParts parts{host_, queue_, profile.volume, config.timing, config.policy};
+  volume_ = std::make_unique<Volume>(parts, ports_, chunk_bytes);
   scsi_ = make_scsi_target(*volume_, profile.identity);
-  bridge_.plug(kVolumePort, *scsi_);
+  unsigned phys = config.vca_phys ? config.vca_phys : 1;
+  for (unsigned phy = 0; phy < phys; phy++)
+    bridge_.plug(phy, *scsi_);
 }
 
 bool Card::check(const rd_card_config &config, rd_error *error) {
   uint32_t chunk = config.chunk_bytes;
+  if (config.vca && config.vca_phys > 1 && config.vca_phys != kWidePhys) {
+    set_error(error, "vca-phys=%u: must be 1, or %u for a wide port", config.vca_phys, kWidePhys);
+    return false;
+  }
   if (!config.vca || chunk == 0)
     return true;
   bool power_of_two = (chunk & (chunk - 1)) == 0;
@@ -62,11 +70,10 @@ bool Card::check(const rd_card_config &config, rd_error *error) {
 
 Card::~Card() {
   depth_++;  // nothing settles any more
-  for (unsigned port = 0; port < ports_; port++) {
+  for (unsigned port = 0; port < RD_MAX_PORTS; port++)
     bridge_.unplug(port);
-    if (volume_)
-      volume_->unplug(port);
-  }
+  for (unsigned port = 0; volume_ && port < ports_; port++)
+    volume_->unplug(port);
   store_now();
   host_.arm_timer(RD_NEVER);
 }
@@ -94,6 +101,8 @@ int Card::attach(unsigned port, const rd_member_config &config, rd_error *error)
   }
   auto member = Member::create(host_, port, profile_, config, timing_, error);
   if (!member || !revive(*member, error))
+    return -EINVAL;
+  if (volume_ && !volume_->check(member->sectors(), error))
     return -EINVAL;
   Entry entry(*this);
   members_[port] = std::move(member);
@@ -203,7 +212,7 @@ void Card::reset(rd_reset kind) {
   Entry entry(*this);
   bridge_.reset();
   if (volume_)
-    volume_->drop_all();
+    volume_->drop_all(kind == RD_RESET_POWER);
   link_.clear();
   for (auto &member : members_) {
     if (member)
@@ -236,13 +245,17 @@ int Card::set_own(std::string_view name, rd_error *error) {
   return -EINVAL;
 }
 
+uint8_t Card::mode() const {
+  return volume_ ? static_cast<uint8_t>(1 + volume_->policy()) : 0;
+}
+
 std::vector<uint8_t> Card::save() const {
   StreamWriter out;
   out.section("RDRV");
   out.put(kStreamVersion);
   out.put(static_cast<uint8_t>(ports_));
   out.put(timing_);
-  out.put(volume_ != nullptr);
+  out.put(mode());
   out.put(static_cast<uint16_t>(profile_.name.size()));
   out.put_bytes({reinterpret_cast<const uint8_t *>(profile_.name.data()), profile_.name.size()});
   out.put(queue_.next_order());
@@ -277,14 +290,14 @@ int Card::load(std::span<const uint8_t> bytes, rd_error *error) {
   }
   auto ports = in.get<uint8_t>();
   auto timing = in.get<bool>();
-  auto vca = in.get<bool>();
+  auto mode = in.get<uint8_t>();
   std::string name(in.get<uint16_t>(), '\0');
   in.get_bytes({reinterpret_cast<uint8_t *>(name.data()), name.size()});
   std::replace_if(
       name.begin(), name.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  if (in.ok() && vca != (volume_ != nullptr)) {
-    set_error(error, "saved state is of a card with mode=%s, this one has mode=%s",
-              vca ? "vca" : "jbod", volume_ ? "vca" : "jbod");
+  if (in.ok() && mode < std::size(kModes) && mode != this->mode()) {
+    set_error(error, "saved state is of a card with %s, this one has %s", kModes[mode],
+              kModes[this->mode()]);
     return -EINVAL;
   }
   if (in.ok() && (ports != ports_ || timing != timing_ || name != profile_.name)) {
@@ -302,6 +315,8 @@ int Card::load(std::span<const uint8_t> bytes, rd_error *error) {
             bytes.size());
   drop_faults();
   reset(RD_RESET_BUS);
+  if (volume_)
+    volume_->drop_all(true);  // what it knew may have come from the stream
   return -EINVAL;
 }
 

@@ -66,6 +66,7 @@ class Card final : private DriveStore {
   void settle();
   int set_own(std::string_view name, rd_error *error);
   void load_body(StreamReader &in);
+  uint8_t mode() const;  // as saved states know it
   bool faults_are_sane();
   void drop_faults();
   bool add_fault(unsigned port, FaultRule rule, rd_error *error);

@@ -19,6 +19,7 @@
 #define MODE_JBOD "jbod"
 #define MODE_VCA "vca"
 #define POLICY_STRIPE "stripe"
+#define POLICY_DISPATCH "dispatch"
 
 #define VENDOR_OCZ 0x1b85
 #define VENDOR_MARVELL_EXT 0x1b4b
@@ -53,12 +54,16 @@ static bool check_mode(RevoCard *card, Error **errp) {
     error_setg(errp, "%s: mode=%s: allowed: " MODE_JBOD ", " MODE_VCA, revo_name(card), card->mode);
     return false;
   }
-  if (!revo_is_vca(card) && (policy || card->chunk)) {
-    error_setg(errp, "%s: %s= needs mode=" MODE_VCA, revo_name(card), policy ? "policy" : "chunk");
+  if (!revo_is_vca(card) && (policy || card->chunk || card->vca_phys)) {
+    error_setg(errp, "%s: %s= needs mode=" MODE_VCA, revo_name(card),
+               policy        ? "policy"
+               : card->chunk ? "chunk"
+                             : "vca-phys");
     return false;
   }
-  if (policy && strcmp(policy, POLICY_STRIPE)) {
-    error_setg(errp, "%s: policy=%s: allowed: " POLICY_STRIPE, revo_name(card), policy);
+  if (policy && strcmp(policy, POLICY_STRIPE) && strcmp(policy, POLICY_DISPATCH)) {
+    error_setg(errp, "%s: policy=%s: allowed: " POLICY_STRIPE ", " POLICY_DISPATCH, revo_name(card),
+               policy);
     return false;
   }
   if (revo_is_vca(card) && card->conf.bootindex >= 0) {
@@ -126,7 +131,10 @@ static bool create_core(RevoCard *card, Error **errp) {
       .ports = revo_model(card)->ports,
       .timing = card->timing,
       .vca = revo_is_vca(card),
+      .policy = card->policy && strcmp(card->policy, POLICY_DISPATCH) == 0 ? RD_POLICY_DISPATCH
+                                                                           : RD_POLICY_STRIPE,
       .chunk_bytes = card->chunk,
+      .vca_phys = card->vca_phys,
   };
 
   config.persistent = revo_store_found(card, &config.persistent_len);
@@ -263,6 +271,7 @@ REVO_PROPERTIES board_properties[] = {
     DEFINE_PROP_STRING("mode", RevoCard, mode),
     DEFINE_PROP_STRING("policy", RevoCard, policy),
     DEFINE_PROP_SIZE("chunk", RevoCard, chunk, 0),
+    DEFINE_PROP_UINT8("vca-phys", RevoCard, vca_phys, 0),
     DEFINE_PROP_STRING("preset", RevoCard, preset),
     REVO_PROPERTIES_END,
 };
@@ -274,8 +283,14 @@ static const RevoHelp board_help[] = {
     {"trim-reads",
      "what trimmed sectors read as: pattern (0xff, as the drive) or backend (what the image has)"},
     {"mode", "jbod: each SSD is a SATA disk (default); vca: all of them are one SAS disk"},
-    {"policy", "vca: where blocks go; stripe (default): chunks go round the SSDs"},
-    {"chunk", "vca: bytes of a chunk, a power of two from 4 KiB to 16 MiB (0: 64 KiB)"},
+    {"policy",
+     "vca: where blocks go; stripe (default): chunks go round the SSDs; dispatch: to the SSD that "
+     "is "
+     "free, by a map at the end of the SSDs"},
+    {"chunk",
+     "vca: bytes of a chunk (dispatch: that go to one SSD at most), a power of two from 4 KiB to "
+     "16 MiB (0: 64 KiB)"},
+    {"vca-phys", "vca: phys of the disk's port: 1, or 4 for a wide port (0: 1)"},
     {"preset", "flash at the start: fresh, full (written once) or steady (written at random)"},
 };
 

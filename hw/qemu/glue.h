@@ -113,6 +113,7 @@ struct RevoCard {
   bool discard, frozen;
   char *trim_reads, *preset;
   char *mode, *policy; /* vca: the members are one volume */
+  uint8_t vca_phys;    /* of its port; 0: 1 */
   uint64_t chunk;
   uint32_t backend_wait_ms;
   uint16_t vendor_id, device_id, subsystem_vendor_id, subsystem_id;

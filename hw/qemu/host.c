@@ -140,6 +140,9 @@ static void log_text(void *host, enum rd_log_level level, const char *text) {
     case RD_LOG_GUEST_ERROR:
       qemu_log_mask(LOG_GUEST_ERROR, "%s: %s\n", revo_name(card), text);
       break;
+    case RD_LOG_WARNING:
+      warn_report("%s: %s", revo_name(card), text);
+      break;
     case RD_LOG_UNIMP:
       qemu_log_mask(LOG_UNIMP, "%s: %s\n", revo_name(card), text);
       break;

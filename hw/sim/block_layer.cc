@@ -3,8 +3,9 @@
 
 namespace revodrive::sim {
 
-BlockLayer::BlockLayer(CardHost &host, HbaDriver &driver, unsigned members, unsigned depth)
-    : host_(host), driver_(driver), members_(members) {
+BlockLayer::BlockLayer(CardHost &host, HbaDriver &driver, unsigned members, unsigned depth,
+                       bool any_order)
+    : host_(host), driver_(driver), any_order_(any_order), members_(members) {
   for (Member &member : members_) {
     member.all_tags = depth == kTags ? UINT32_MAX : (1u << depth) - 1;
     member.free_tags = member.all_tags;
@@ -42,7 +43,7 @@ void BlockLayer::submit(IoRequest &io, Placement &placement) {
 void BlockLayer::start(Member &member, IoRequest *io, AtaRequest &ata) {
   ata.tag = static_cast<uint8_t>(std::countr_zero(member.free_tags));
   member.free_tags &= ~(1u << ata.tag);
-  member.alone = ata.kind == AtaKind::kTrim || ata.kind == AtaKind::kFlush;
+  member.alone = !any_order_ && (ata.kind == AtaKind::kTrim || ata.kind == AtaKind::kFlush);
   member.running[ata.tag] = io;
   member.records[ata.tag] = {ata, started_++, host_.now_ns(), 0, false};
   driver_.issue(ata);

@@ -37,8 +37,9 @@ struct DiskUse {
 
 class BlockLayer {
  public:
-  // `depth`: tags in use for each drive, 1 to kTags.
-  BlockLayer(CardHost &host, HbaDriver &driver, unsigned members, unsigned depth);
+  // `depth`: tags in use for each drive, 1 to kTags. `any_order`: of a SAS disk, where no command
+  // has to run alone.
+  BlockLayer(CardHost &host, HbaDriver &driver, unsigned members, unsigned depth, bool any_order);
 
   void submit(IoRequest &io, Placement &placement);
   // Serves the card's interrupt; done(IoRequest &) for each request that has ended.
@@ -86,7 +87,7 @@ class BlockLayer {
   };
 
   bool can_start(const Member &member, AtaKind kind) const {
-    bool queued = kind == AtaKind::kRead || kind == AtaKind::kWrite;
+    bool queued = any_order_ || kind == AtaKind::kRead || kind == AtaKind::kWrite;
     return queued ? !member.alone && member.free_tags != 0 : member.free_tags == member.all_tags;
   }
   void start(Member &member, IoRequest *io, AtaRequest &ata);
@@ -95,6 +96,7 @@ class BlockLayer {
 
   CardHost &host_;
   HbaDriver &driver_;
+  bool any_order_;
   std::vector<Member> members_;
   std::array<uint32_t, RD_MAX_PORTS> in_flight_{};
   uint32_t waiting_ = 0;

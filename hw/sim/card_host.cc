@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
@@ -42,7 +43,11 @@ const rd_host_ops CardHost::kOps = {
     .block_drain = [](void *, unsigned) {},
     .block_wait = [](void *, unsigned) {},
     .persist = nullptr,
-    .log = [](void *, rd_log_level, const char *) {},
+    .log =
+        [](void *, rd_log_level level, const char *text) {
+          if (level == RD_LOG_WARNING)
+            std::fprintf(stderr, "revosim: %s\n", text);
+        },
     .command_done = [](void *host,
                        const rd_command_record *record) { self(host).stages_.add(*record); },
     .span =

@@ -15,6 +15,8 @@ Runs fio jobs on the model of an OCZ RevoDrive 3 X2, in virtual time.
   --set=SECTION.KEY=VALUE    overrides a number of the profile; may come several times
   --placement=stripe[:CHUNK]|dispatch[:GRANULE]
                              how filename=card spreads over the SSDs (stripe:64k)
+  --placement=vca-stripe[:CHUNK]|vca-dispatch[:CHUNK]
+                             the card makes one SAS disk of its SSDs (mode=vca), by that policy
   --preset=fresh|full|steady what the drives hold: nothing, everything written once in order, or
                              that and written at random since until collection is in balance
   --state=FILE               starts with the drives as FILE has them, if it is there, and stores

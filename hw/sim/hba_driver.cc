@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sim/user_error.h"
+
 namespace revodrive::sim {
 
 namespace {
@@ -39,6 +41,8 @@ constexpr uint32_t kPrdBytes = 12;
 constexpr uint32_t kFisBytes = 20;
 constexpr uint32_t kPrdLimit = 0x3FFE00;  // 22 bits, whole sectors
 constexpr uint32_t kQueuedFlag = 0x40;
+constexpr uint8_t kSspCommand = 0x06;        // frame type
+constexpr uint32_t kSspEntry = 0x30001000u;  // SSP, initiator, phy 0
 
 struct Opcode {
   uint8_t value;
@@ -106,6 +110,37 @@ void HbaDriver::probe(unsigned ports, const Coalescing &coalescing) {
   uint32_t value = host_.readl(kGlobalControl) | 0xC0000;
   for (uint32_t offset : {0x10200u, 0x1020Cu, 0x10210u, 0x10214u, 0x10218u, kGlobalControl})
     host_.writel(offset, value);
+  if (volume_)
+    wait_for_volume();
+}
+
+// TEST UNIT READY, until it is; the first answer tells of the power-on.
+void HbaDriver::wait_for_volume() {
+  bool ready = false;
+  for (unsigned tries = 0; tries < 10 && !ready; tries++) {
+    uint64_t table = cores_list_[0].area + kTableOffset;
+    std::memset(host_.memory(table), 0, kPrdOffset);
+    *host_.memory(table) = kSspCommand;
+    host_.store32(cores_list_[0].area, 0);
+    host_.store32(cores_list_[0].area + 12, 0);
+    ring(cores_list_[0], kSspEntry);
+    bool ended = false;
+    while (!ended && host_.deadline_ns() != RD_NEVER) {
+      host_.move_to(host_.deadline_ns());
+      serve([&](unsigned, unsigned, bool failed) {
+        ended = true;
+        ready = !failed;
+      });
+    }
+  }
+  if (!ready)
+    refuse("the volume does not become ready");
+}
+
+// A SAS target says that all is well by an entry without a response frame.
+bool HbaDriver::failed(uint32_t entry) const {
+  constexpr uint32_t kError = 1u << 17, kResponse = 1u << 18;
+  return (entry & (volume_ ? kError | kResponse : kError)) != 0;
 }
 
 void HbaDriver::bring_up(Core &core) {
@@ -124,7 +159,7 @@ void HbaDriver::bring_up(Core &core) {
     write(core, kPortVsr + 8 * phy, 8);
     write(core, kPortVsr + 8 * phy + 4, 0x0004FFFF);
   }
-  for (unsigned slot = 0; slot < kPhys * kTags; slot++)
+  for (unsigned slot = 0; slot < (volume_ ? kLanes : kPhys) * kTags; slot++)
     prepare_slot(core, slot);
 }
 
@@ -156,7 +191,66 @@ void HbaDriver::prepare_slot(Core &core, unsigned slot) {
   host_.store64(header + 0x28, table + kPrdOffset);
 }
 
+void HbaDriver::ring(Core &core, uint32_t entry) {
+  host_.store32(core.area + kTxOffset + 4 * uint64_t{core.tx_next}, entry);
+  uint32_t produced = core.tx_next;
+  core.tx_next = (core.tx_next + 1) % kTxEntries;
+  write(core, kTxProd, produced);
+}
+
+// The command information unit (SAS-2 9.2.2.1), and what the command moves.
+uint32_t HbaDriver::fill_scsi(uint8_t *unit, uint64_t table, const AtaRequest &request) {
+  constexpr size_t kCdb = 12;
+  uint8_t *cdb = unit + kCdb;
+  auto put = [&](size_t at, size_t count, uint64_t value) {
+    for (size_t i = 0; i < count; i++)
+      cdb[at + i] = static_cast<uint8_t>(value >> (8 * (count - 1 - i)));
+  };
+  std::memset(unit, 0, kCdb + 16);
+  if (request.kind == AtaKind::kFlush) {
+    cdb[0] = 0x35;  // SYNCHRONIZE CACHE (10)
+    return 0;
+  }
+  if (request.kind != AtaKind::kTrim) {
+    cdb[0] = request.kind == AtaKind::kRead ? 0x88 : 0x8A;  // READ, WRITE (16)
+    put(2, 8, request.lba);
+    put(10, 4, request.sectors);
+    return static_cast<uint32_t>(request.sectors) * RD_SECTOR_BYTES;
+  }
+  constexpr uint32_t kListBytes = 24;
+  cdb[0] = 0x42;  // UNMAP, one range
+  put(7, 2, kListBytes);
+  uint8_t *list = host_.memory(table + kPayloadOffset);
+  std::memset(list, 0, kListBytes);
+  list[1] = kListBytes - 2;
+  list[3] = kListBytes - 8;
+  for (size_t i = 0; i < 8; i++)
+    list[8 + i] = static_cast<uint8_t>(request.lba >> (8 * (7 - i)));
+  for (size_t i = 0; i < 4; i++)
+    list[16 + i] = static_cast<uint8_t>(request.sectors >> (8 * (3 - i)));
+  return kListBytes;
+}
+
+void HbaDriver::issue_scsi(const AtaRequest &request) {
+  constexpr size_t kUnit = 24;  // behind the frame header
+  Core &core = cores_list_[0];
+  unsigned slot = request.port * kTags + request.tag;
+  uint64_t header = core.area + kHeaderBytes * uint64_t{slot};
+  uint64_t table = core.area + kTableOffset + kTableBytes * slot;
+  *host_.memory(table) = kSspCommand;
+  uint32_t bytes = fill_scsi(host_.memory(table) + kUnit, table, request);
+  DataLayout data = request.data;
+  if (request.kind == AtaKind::kTrim)
+    data = {table + kPayloadOffset, bytes, bytes, bytes};
+  uint32_t prds = bytes > 0 ? fill_prds(table + kPrdOffset, data, bytes) : 0;
+  host_.store32(header, prds << 16);
+  host_.store32(header + 12, bytes);
+  ring(core, kSspEntry | slot);
+}
+
 void HbaDriver::issue(const AtaRequest &request) {
+  if (volume_)
+    return issue_scsi(request);
   Core &core = cores_list_[request.port / kPhys];
   unsigned phy = request.port % kPhys;
   unsigned slot = phy * kTags + request.tag;
@@ -180,11 +274,7 @@ void HbaDriver::issue(const AtaRequest &request) {
   host_.store32(header + 12, bytes);
 
   // STP, the phy as register set and as bitmap.
-  host_.store32(core.area + kTxOffset + 4 * uint64_t{core.tx_next},
-                0x70000000u | phy << 20 | 1u << (12 + phy) | slot);
-  uint32_t produced = core.tx_next;
-  core.tx_next = (core.tx_next + 1) % kTxEntries;
-  write(core, kTxProd, produced);
+  ring(core, 0x70000000u | phy << 20 | 1u << (12 + phy) | slot);
 }
 
 uint32_t HbaDriver::fill_prds(uint64_t prd, const DataLayout &data, uint32_t bytes) {

@@ -3,7 +3,9 @@
 // A small driver of the card, in guest memory and registers like the real one: brings the bridge up
 // in the order Linux's mvsas does (drivers/scsi/mvsas: mv_94xx.c, mv_sas.c), issues ATA commands
 // through the delivery ring, takes completions out of the completion ring. One slot per drive and
-// tag; its header and table are filled once, a command changes only what differs.
+// tag; its header and table are filled once, a command changes only what differs. A volume of the
+// card (mode=vca) is a SAS disk on the first phy: its commands are SCSI, and it has as many tags as
+// eight drives.
 #ifndef REVODRIVE_SIM_HBA_DRIVER_H
 #define REVODRIVE_SIM_HBA_DRIVER_H
 
@@ -55,9 +57,11 @@ class HbaDriver {
   static constexpr unsigned kMaxPrds = 64;
 
   // `area`: guest memory for the driver, kAreaBytes of it.
-  HbaDriver(CardHost &host, uint64_t area) : host_(host), area_(area) {}
+  HbaDriver(CardHost &host, uint64_t area, bool volume)
+      : host_(host), area_(area), volume_(volume) {}
 
-  // Brings up the cores that `ports` need. The clock moves on by half a second, past the links.
+  // Brings up the cores that `ports` need. The clock moves on by half a second, past the links;
+  // then a volume is asked until it is ready.
   void probe(unsigned ports, const Coalescing &coalescing);
   // The tag must be free; the doorbell is rung now.
   void issue(const AtaRequest &request);
@@ -72,7 +76,8 @@ class HbaDriver {
   }
 
  private:
-  static constexpr unsigned kPhys = 4;  // a core
+  static constexpr unsigned kPhys = 4;   // a core
+  static constexpr unsigned kLanes = 8;  // of a volume: what a drive is to its block layer
 
   struct Core {
     uint32_t base = 0;  // registers
@@ -85,6 +90,11 @@ class HbaDriver {
   void enable(Core &core, const Coalescing &coalescing);
   void prepare_slot(Core &core, unsigned slot);
   uint32_t fill_prds(uint64_t prd, const DataLayout &data, uint32_t bytes);
+  void issue_scsi(const AtaRequest &request);
+  uint32_t fill_scsi(uint8_t *unit, uint64_t table, const AtaRequest &request);
+  void ring(Core &core, uint32_t entry);
+  void wait_for_volume();
+  bool failed(uint32_t entry) const;
   void fill_trim(uint64_t addr, uint64_t lba, uint64_t sectors);
   void acknowledge_phys(Core &core, uint32_t stat);
   uint32_t read(const Core &core, uint32_t offset) { return host_.readl(core.base + offset); }
@@ -105,7 +115,7 @@ class HbaDriver {
       core.rx_last = core.rx_last == kRxNone ? 0 : (core.rx_last + 1) % kRxEntries;
       uint32_t entry = host_.load32(ring + 4 + 4 * uint64_t{core.rx_last});
       uint32_t slot = entry & 0xFFF;
-      done(number * kPhys + slot / kTags, slot % kTags, (entry >> 17 & 1) != 0);
+      done(number * kPhys + slot / kTags, slot % kTags, failed(entry));
     }
     acknowledge_phys(core, stat);
     write(core, kIntStat, stat);
@@ -128,6 +138,7 @@ class HbaDriver {
 
   CardHost &host_;
   uint64_t area_;
+  bool volume_;
   unsigned cores_ = 0;
   std::array<Core, 2> cores_list_;
 };

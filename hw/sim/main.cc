@@ -76,7 +76,7 @@ void run_jobs(Simulation &simulation, Report &report) {
   note_counters(simulation.host(), report, &CounterChange::after);
   report.stages = simulation.host().stages();
   report.jobs = report_jobs(simulation);
-  for (unsigned port = 0; port < simulation.setup().members; port++)
+  for (unsigned port = 0; port < simulation.disks(); port++)
     report.disks.push_back(simulation.blocks().use(port));
 }
 
@@ -92,6 +92,12 @@ int run(const CommandLine &line, std::vector<JobOptions> jobs) {
   rd_card_config config = card_config(line, settings);
   HostSetup setup = read_setup(config);
   setup.preset = line.preset;
+  if (auto volume = CardVolume::parse(line.placement)) {
+    config.vca = true;
+    config.policy = volume->policy;
+    config.chunk_bytes = volume->chunk_bytes;
+    config.ports = setup.members;
+  }
   Simulation simulation(config, setup, line.placement, jobs, !line.timeline.empty());
   if (!line.state.empty())
     load_state(line.state, simulation);

@@ -27,6 +27,21 @@ class Single final : public Placement {
   unsigned port_;
 };
 
+// A disk that the card makes of its drives: commands go to any tag that is free.
+class Volume final : public Placement {
+ public:
+  explicit Volume(const Members &members) : members_(members) {}
+  uint64_t bytes() const override { return members_.volume_bytes; }
+  void place(const IoRequest &io, std::vector<AtaRequest> &out) override {
+    const uint32_t *lanes = members_.in_flight;
+    auto lane = std::min_element(lanes, lanes + CardVolume::kLanes) - lanes;
+    append_range(members_, io, static_cast<unsigned>(lane), io.offset, io.bytes, out);
+  }
+
+ private:
+  Members members_;
+};
+
 class Stripe final : public Placement {
  public:
   Stripe(const Members &members, uint32_t chunk) : members_(members), chunk_(chunk) {
@@ -121,7 +136,24 @@ std::unique_ptr<Placement> Placement::single(const Members &members, unsigned po
   return std::make_unique<Single>(members, port);
 }
 
+std::optional<CardVolume> CardVolume::parse(std::string_view text) {
+  std::vector<std::string_view> words = split(text, ':');
+  CardVolume volume;
+  if (words[0] == "vca-dispatch")
+    volume.policy = RD_POLICY_DISPATCH;
+  else if (words[0] != "vca-stripe")
+    return {};
+  auto chunk = words.size() == 2 ? parse_bytes(words[1]) : 0;
+  if (words.size() > 2 || !chunk || *chunk > UINT32_MAX)
+    refuse("--placement=%s: must be vca-stripe[:CHUNK] or vca-dispatch[:CHUNK]",
+           std::string(text).c_str());
+  volume.chunk_bytes = static_cast<uint32_t>(*chunk);
+  return volume;
+}
+
 std::unique_ptr<Placement> Placement::volume(const Members &members, std::string_view text) {
+  if (members.volume_bytes > 0)
+    return std::make_unique<Volume>(members);
   std::vector<std::string_view> words = split(text, ':');
   bool known = words.size() <= 2 && (words[0] == "stripe" || words[0] == "dispatch");
   auto unit = words.size() == 2      ? parse_bytes(words[1])
@@ -132,7 +164,9 @@ std::unique_ptr<Placement> Placement::volume(const Members &members, std::string
   bool fits = unit && *unit >= kLeast && *unit <= kMost && (*unit & (*unit - 1)) == 0;
   if (!known || !fits)
     refuse(
-        "--placement=%s: must be stripe[:CHUNK] or dispatch[:GRANULE], of 4k to 1m, a power of two",
+        "--placement=%s: must be stripe[:CHUNK] or dispatch[:GRANULE], of 4k to 1m, a power of "
+        "two, "
+        "or vca-stripe or vca-dispatch",
         std::string(text).c_str());
   if (words[0] == "dispatch")
     return dispatch(members, static_cast<uint32_t>(*unit));

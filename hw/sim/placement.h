@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,17 @@ struct Members {
   uint64_t bytes = 0;                   // of each
   uint32_t max_command_bytes = 0;       // the longest read or write
   const uint32_t *in_flight = nullptr;  // commands of each member, running or waiting
+  uint64_t volume_bytes = 0;            // of the card's own volume, 0: there is none
+};
+
+// The card makes the volume itself (mode=vca): "vca-stripe", "vca-dispatch", with a chunk or not.
+struct CardVolume {
+  static constexpr unsigned kLanes = 8;  // it has the tags of so many drives
+  rd_policy policy = RD_POLICY_STRIPE;
+  uint32_t chunk_bytes = 0;  // 0: the card's default
+
+  // Nothing: the text does not ask for one. Throws UserError.
+  static std::optional<CardVolume> parse(std::string_view text);
 };
 
 class Placement {
@@ -34,7 +46,7 @@ class Placement {
   virtual void settled(const IoRequest &) {}
 
   static std::unique_ptr<Placement> single(const Members &members, unsigned port);
-  // `text`: "stripe", "stripe:64k", "dispatch". Throws UserError.
+  // `text`: "stripe", "stripe:64k", "dispatch", "vca-stripe". Throws UserError.
   static std::unique_ptr<Placement> volume(const Members &members, std::string_view text);
 };
 

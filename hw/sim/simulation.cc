@@ -33,7 +33,7 @@ unsigned long long big(uint64_t value) {
 Simulation::Simulation(const rd_card_config &config, const HostSetup &setup,
                        const std::string &placement, const std::vector<JobOptions> &jobs,
                        bool spans)
-    : setup_(setup), placement_(placement) {
+    : setup_(setup), placement_(placement), volume_(config.vca) {
   lay_out(jobs);
   uint64_t bytes = HbaDriver::kAreaBytes;
   for (const auto &job : jobs_)
@@ -41,8 +41,8 @@ Simulation::Simulation(const rd_card_config &config, const HostSetup &setup,
   host_ = std::make_unique<CardHost>(config, bytes, spans);
   for (unsigned port = 0; port < setup.members; port++)
     host_->attach(port, setup.member_bytes, setup.preset);
-  driver_ = std::make_unique<HbaDriver>(*host_, CardHost::kMemoryBase);
-  blocks_ = std::make_unique<BlockLayer>(*host_, *driver_, setup.members, setup.depth);
+  driver_ = std::make_unique<HbaDriver>(*host_, CardHost::kMemoryBase, volume_);
+  blocks_ = std::make_unique<BlockLayer>(*host_, *driver_, disks(), setup.depth, volume_);
 }
 
 // Clones become jobs of their own; stonewall begins a wave and a group, new_group a group.
@@ -70,13 +70,15 @@ void Simulation::lay_out(const std::vector<JobOptions> &jobs) {
 }
 
 Members Simulation::members() const {
-  return {setup_.members, setup_.member_bytes, setup_.max_command_bytes, blocks_->in_flight()};
+  uint64_t volume = volume_ ? host_->counter("volume_sectors") * RD_SECTOR_BYTES : 0;
+  return {setup_.members, setup_.member_bytes, setup_.max_command_bytes, blocks_->in_flight(),
+          volume};
 }
 
 void Simulation::prepare() {
   // A wrong one is an error even where no job needs it.
   Placement::volume(members(), placement_);
-  driver_->probe(setup_.members, setup_.coalescing);
+  driver_->probe(volume_ ? 1 : setup_.members, setup_.coalescing);
   uint64_t buffers = CardHost::kMemoryBase + HbaDriver::kAreaBytes;
   unsigned number = 0;
   for (auto &running : jobs_) {
@@ -97,6 +99,9 @@ Placement &Simulation::target(const std::string &name, const JobOptions &job) {
   }
   bool is_ssd = name.size() == 4 && name.starts_with("ssd") && name[3] >= '0' && name[3] <= '9';
   unsigned port = is_ssd ? static_cast<unsigned>(name[3] - '0') : RD_MAX_PORTS;
+  if (volume_)
+    refuse("%s: job '%s': filename=%s: with --placement=%s there is card alone", job.where.c_str(),
+           job.name.c_str(), name.c_str(), placement_.c_str());
   if (port >= setup_.members)
     refuse("%s: job '%s': filename=%s: there are card and ssd0 to ssd%u", job.where.c_str(),
            job.name.c_str(), name.c_str(), setup_.members - 1);

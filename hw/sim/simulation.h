@@ -55,6 +55,8 @@ class Simulation {
   CardHost &host() { return *host_; }
   BlockLayer &blocks() { return *blocks_; }
   const HostSetup &setup() const { return setup_; }
+  // Disks as an operating system sees them; of the card's own volume its lanes.
+  unsigned disks() const { return volume_ ? CardVolume::kLanes : setup_.members; }
 
   // Brings the driver up and makes the jobs ready. After a saved state was loaded, if any is.
   void prepare();
@@ -80,6 +82,7 @@ class Simulation {
 
   HostSetup setup_;
   std::string placement_;
+  bool volume_;  // the card makes one disk of its drives
   std::unique_ptr<CardHost> host_;
   std::unique_ptr<HbaDriver> driver_;
   std::unique_ptr<BlockLayer> blocks_;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // The volume as the SCSI device above it sees it: a range of blocks over several members, and
-// requests that read, write, verify or trim parts of it, or give one ATA command to one or to every
+// requests that read, write, verify, trim or flush it, or give one ATA command to one or to every
 // member. A request belongs to its client; between submit() and its end it is the volume's.
 #ifndef REVODRIVE_VOLUME_BLOCK_VOLUME_H
 #define REVODRIVE_VOLUME_BLOCK_VOLUME_H
 
 #include <string>
+#include <vector>
 
 #include "volume/windows.h"
 
@@ -19,6 +20,8 @@ enum class VolumeOp : uint8_t {
   kWrite,
   kVerify,
   kTrim,
+  kFlush,   // all that has ended is on stable storage
+  kOpen,    // ends when reads and writes may come
   kEach,    // `h2d` to every member, one by one in its queue
   kMember,  // `h2d` to `member`, whatever its state
 };
@@ -34,6 +37,20 @@ enum class VolumeFailure : uint8_t {
   kLocked,   // by a password of the member
   kMissing,  // no member there, or not the one of this volume
   kData,     // the guest's memory could not be used
+  kMap,      // the map of the volume is damaged, or of another volume
+};
+
+// A piece of a request on one member, where the placement made a list of them.
+struct VolumePart {
+  static constexpr uint8_t kGuest = 0, kHead = 1, kTail = 2;  // sources
+
+  uint64_t lba = 0;  // of the member
+  uint32_t sectors = 0;
+  uint64_t volume_lba = 0;
+  uint8_t member = 0;
+  uint8_t source = kGuest;  // where its data is: the request's window, or one of its edges
+  bool in_place = false;    // a write to where the block is already
+  uint32_t link = 0;        // one more than the index of the member's next part, 0: none
 };
 
 struct VolumeRequest {
@@ -50,6 +67,7 @@ struct VolumeRequest {
   int64_t start_ns = 0;
 
   // The outcome.
+  int64_t done_ns = 0;  // it is not done before
   VolumeFailure failure = VolumeFailure::kNone;
   uint64_t failed_lba = 0;                 // of the volume; kRead to kTrim
   Journey last;                            // of the member command that ended last
@@ -61,7 +79,31 @@ struct VolumeRequest {
   std::array<VolumeRequest *, kMaxMembers> link{};  // in the queue of that member
   uint8_t queued = 0;                               // bit n: waits in the queue of member n
   uint32_t running = 0;                             // member commands
+  bool internal = false;                            // of the placement: no client hears of it
+  bool submitting = false;                          // inside submit(), which tells the outcome
+  bool over = false;
+  // ... and of a placement that keeps a map (dispatch.h).
+  enum class Phase : uint8_t { kFirst, kClearing, kCommit, kTrimming } phase = Phase::kFirst;
+  std::vector<VolumePart> parts;
+  std::array<uint32_t, kMaxMembers> last_part{};
+  std::vector<VolumePart> holes;        // of reads: what is mapped nowhere
+  std::array<BufferWindow, 2> edges{};  // blocks of the map that are written in part
+  bool mapped = false;                  // the map has changed
+  bool counted = false;                 // among what the members have to do
 
+  // Of blocks of the volume.
+  bool addressed() const { return op <= VolumeOp::kTrim; }
+  bool moves_data() const { return op == VolumeOp::kRead || op == VolumeOp::kWrite; }
+  // At the end of the member's share, which is 0 for none (next), up to 0 (end).
+  void add_part(const VolumePart &part) {
+    parts.push_back(part);
+    auto index = static_cast<uint32_t>(parts.size());
+    if (next[part.member] == 0)
+      next[part.member] = index;
+    else
+      parts[last_part[part.member] - 1].link = index;
+    last_part[part.member] = index;
+  }
   bool failed() const { return failure != VolumeFailure::kNone; }
   void note_failure(VolumeFailure what, uint64_t at_lba) {
     if (failed() && failed_lba <= at_lba)
@@ -102,6 +144,14 @@ class BlockVolume {
   virtual void reset_links() = 0;
 
   virtual bool formed() const = 0;  // false: there were never enough members
+  // Reads and writes may come; otherwise a request kOpen has to end first.
+  virtual bool opened() const = 0;
+  // All members were just erased, or may have been in part.
+  virtual void erased(bool completely) = 0;
+  // Blocks that were unmapped, or never written, read as zeroes.
+  virtual bool zeroes() const = 0;
+  // What is mapped as one; 1 where there is no map.
+  virtual uint32_t map_unit_sectors() const = 0;
   virtual uint64_t sectors() const = 0;
   virtual unsigned members() const = 0;
   virtual uint32_t chunk_sectors() const = 0;

@@ -12,7 +12,6 @@ namespace revodrive {
 namespace {
 
 constexpr uint8_t kTrimFeature = 0x01;  // of DATA SET MANAGEMENT
-constexpr uint32_t kMaxRange = 65535;   // sectors of a TRIM range or a verify
 constexpr size_t kTrimRanges = 64;
 
 bool queued(VolumeOp op) {
@@ -77,13 +76,15 @@ MemberPort::MemberPort(MemberPortOwner &owner, unsigned number, HostPort &host, 
 bool MemberPort::usable(const VolumeRequest &request) const {
   if (request.op == VolumeOp::kMember)
     return target_ && state_ != MemberState::kDown;
-  return state_ == MemberState::kReady ||
-         (state_ == MemberState::kLocked && request.op == VolumeOp::kEach);
+  return state_ == MemberState::kReady || (state_ == MemberState::kLocked && !request.addressed());
+}
+
+uint64_t MemberPort::next_lba(const VolumeRequest &request) {
+  return request.sectors > 0 ? owner_.placement().next_lba(request, number_) : 0;
 }
 
 void MemberPort::fail_share(VolumeRequest &request) {
-  uint64_t lba =
-      request.sectors > 0 ? owner_.stripe().volume_lba(number_, request.next[number_]) : 0;
+  uint64_t lba = next_lba(request);
   bool locked = state_ == MemberState::kLocked;
   request.note_failure(locked ? VolumeFailure::kLocked : VolumeFailure::kMissing, lba);
   request.next[number_] = request.end[number_];
@@ -145,7 +146,6 @@ bool MemberPort::send_next() {
 
 void MemberPort::start(MemberCommand &command, VolumeRequest &request) {
   command.request = &request;
-  command.lba = request.next[number_];
   command.retries = 0;
   if (command.ata.fault.touched())
     command.ata.fault.clear();
@@ -154,7 +154,6 @@ void MemberPort::start(MemberCommand &command, VolumeRequest &request) {
     fill_queued(command, request);
   else
     fill_alone(command, request);
-  request.next[number_] += command.sectors;
   if (request.next[number_] == request.end[number_])
     pop();
   counters_.commands++;
@@ -162,18 +161,20 @@ void MemberPort::start(MemberCommand &command, VolumeRequest &request) {
 }
 
 void MemberPort::fill_queued(MemberCommand &command, VolumeRequest &request) {
-  const Stripe &stripe = owner_.stripe();
-  uint64_t left = request.end[number_] - command.lba;
-  command.sectors = static_cast<uint32_t>(std::min<uint64_t>(stripe.run(command.lba), left));
+  command.run = owner_.placement().take(request, number_);
+  const MemberRun &run = command.run;
   bool read = request.op == VolumeOp::kRead;
   uint8_t fua = request.stable && !read ? ata::kDeviceFua : 0;
   command.ata.h2d =
-      make_h2d(read ? ata::kReadFpdmaQueued : ata::kWriteFpdmaQueued, command.lba,
-               static_cast<uint16_t>(command.sectors), static_cast<uint16_t>(command.tag << 3),
+      make_h2d(read ? ata::kReadFpdmaQueued : ata::kWriteFpdmaQueued, run.lba,
+               static_cast<uint16_t>(run.sectors), static_cast<uint16_t>(command.tag << 3),
                static_cast<uint8_t>(ata::kDeviceLba | fua));
-  uint64_t offset = stripe.volume_lba(number_, command.lba) - request.lba;
+  command.ata.data = run.data;
+  if (run.data)
+    return;
+  uint64_t offset = run.volume_lba - request.lba;
   command.slice.open(request.map, static_cast<uint32_t>(offset * RD_SECTOR_BYTES),
-                     command.sectors * RD_SECTOR_BYTES);
+                     run.sectors * RD_SECTOR_BYTES);
   command.ata.data = &command.slice;
 }
 
@@ -182,13 +183,13 @@ void MemberPort::fill_alone(MemberCommand &command, VolumeRequest &request) {
   if (request.op == VolumeOp::kTrim)
     return fill_trim(command, request);
   if (request.op == VolumeOp::kVerify) {
-    uint64_t left = request.end[number_] - command.lba;
-    command.sectors = static_cast<uint32_t>(std::min<uint64_t>(left, kMaxRange));
-    command.ata.h2d = make_h2d(ata::kReadVerifyExt, command.lba, 0,
-                               static_cast<uint16_t>(command.sectors), ata::kDeviceLba);
+    command.run = owner_.placement().take(request, number_);
+    command.ata.h2d = make_h2d(ata::kReadVerifyExt, command.run.lba, 0,
+                               static_cast<uint16_t>(command.run.sectors), ata::kDeviceLba);
     return;
   }
-  command.sectors = 1;  // one of one command
+  command.run = {};
+  request.next[number_] = request.end[number_];
   command.ata.h2d = request.h2d;
   if (!request.data)
     return;
@@ -200,15 +201,14 @@ void MemberPort::fill_alone(MemberCommand &command, VolumeRequest &request) {
 void MemberPort::fill_trim(MemberCommand &command, VolumeRequest &request) {
   std::vector<uint8_t> &bytes = command.buffer->bytes;
   std::fill(bytes.begin(), bytes.end(), uint8_t{0});
-  uint64_t at = command.lba, end = request.end[number_];
-  for (size_t i = 0; i < kTrimRanges && at < end; i++) {
-    uint64_t sectors = std::min<uint64_t>(end - at, kMaxRange);
-    uint64_t raw = at | sectors << 48;
+  for (size_t i = 0; i < kTrimRanges && request.next[number_] != request.end[number_]; i++) {
+    MemberRun run = owner_.placement().take(request, number_);
+    if (i == 0)
+      command.run = run;
+    uint64_t raw = run.lba | uint64_t{run.sectors} << 48;
     for (size_t byte = 0; byte < 8; byte++)
       bytes[8 * i + byte] = static_cast<uint8_t>(raw >> (8 * byte));
-    at += sectors;
   }
-  command.sectors = static_cast<uint32_t>(at - command.lba);
   command.ata.h2d = make_h2d(ata::kDataSetManagement, 0, kTrimFeature, 1, ata::kDeviceLba);
 }
 
@@ -276,16 +276,15 @@ void MemberPort::settle(MemberCommand &command) {
     return log_read(command);
   VolumeRequest &request = *command.request;
   const Fis &d2h = command.ata.d2h;
-  bool addressed = request.op != VolumeOp::kEach && request.op != VolumeOp::kMember;
-  if (!addressed)
+  if (!request.addressed())
     request.answers[number_] = d2h;
   if (!command.ata.failed) {
-    if (!addressed && changes_identity(request.h2d[2]))
+    if (!request.addressed() && changes_identity(request.h2d[2]))
       inspect();
     return end(command, VolumeFailure::kNone, 0);
   }
   if (command.ata.data_short)
-    return end(command, VolumeFailure::kData, command.lba);
+    return end(command, VolumeFailure::kData, command.run.lba);
   if (queued(request.op) && !command.unsent) {
     command.state = State::kStopped;
     return recover();
@@ -309,9 +308,10 @@ void MemberPort::end(MemberCommand &command, VolumeFailure failure, uint64_t lba
 }
 
 // A drive that names no sector of the command means its first one.
-uint64_t MemberPort::volume_lba(const MemberCommand &command, uint64_t lba) const {
-  bool inside = lba >= command.lba && lba - command.lba < command.sectors;
-  return owner_.stripe().volume_lba(number_, inside ? lba : command.lba);
+uint64_t MemberPort::volume_lba(const MemberCommand &command, uint64_t lba) {
+  const MemberRun &run = command.run;
+  bool inside = lba >= run.lba && lba - run.lba < run.sectors;
+  return owner_.placement().volume_lba(run, number_, inside ? lba : run.lba);
 }
 
 VolumeFailure MemberPort::failure_of(uint8_t status, uint8_t error) const {

@@ -15,7 +15,7 @@
 #include "revodrive/event_queue.h"
 #include "revodrive/host_port.h"
 #include "volume/block_volume.h"
-#include "volume/stripe.h"
+#include "volume/placement.h"
 
 namespace revodrive {
 
@@ -38,9 +38,8 @@ struct MemberCommand {
   const uint8_t tag;
   State state = State::kFree;
   VolumeRequest *request = nullptr;  // null: the port's own READ LOG
-  uint64_t lba = 0;                  // of the member
-  uint32_t sectors = 0;
-  bool unsent = false;  // failed before the drive had it
+  MemberRun run;                     // what it is for; of a TRIM the first of many
+  bool unsent = false;               // failed before the drive had it
   bool canceling = false;
   unsigned retries = 0;
   int64_t due_ns = 0;
@@ -59,7 +58,7 @@ struct MemberCounters {
 
 class MemberPortOwner {
  public:
-  virtual const Stripe &stripe() const = 0;
+  virtual Placement &placement() = 0;
   // When the firmware has made a member command of a request that it may begin at `at_ns`.
   virtual int64_t schedule(int64_t at_ns) = 0;
   // No part of the request is left in the port.
@@ -115,6 +114,7 @@ class MemberPort final : private AtaInitiator {
 
   bool usable(const VolumeRequest &request) const;
   void fail_share(VolumeRequest &request);
+  uint64_t next_lba(const VolumeRequest &request);
   void pump();
   bool send_next();
   MemberCommand *free_tag();
@@ -133,7 +133,7 @@ class MemberPort final : private AtaInitiator {
   void end(MemberCommand &command, VolumeFailure failure, uint64_t lba);
   void withdraw(MemberCommand &command);
   VolumeFailure failure_of(uint8_t status, uint8_t error) const;
-  uint64_t volume_lba(const MemberCommand &command, uint64_t lba) const;
+  uint64_t volume_lba(const MemberCommand &command, uint64_t lba);
 
   // AtaInitiator
   void media_ready(AtaCommand &ata) override;

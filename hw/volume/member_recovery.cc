@@ -77,7 +77,7 @@ void MemberPort::inspect() {
   std::copy_n(command.buffer->bytes.begin(), identity_.size(), identity_.begin());
   if (!identified_ || !owner_.is_ours(number_, identity_))
     state_ = MemberState::kForeign;
-  else if (sectors_of(identity_) < owner_.stripe().member_sectors())
+  else if (sectors_of(identity_) < owner_.placement().member_sectors())
     state_ = MemberState::kSmall;
   else if (word(identity_, kSecurityWord) & kSecurityLocked)
     state_ = MemberState::kLocked;
@@ -98,7 +98,7 @@ void MemberPort::fail_everything() {
     VolumeRequest *request = command->request;
     if (command->state == State::kFree)
       continue;
-    uint64_t lba = request && request->sectors > 0 ? volume_lba(*command, command->lba) : 0;
+    uint64_t lba = request && request->sectors > 0 ? volume_lba(*command, command->run.lba) : 0;
     if (request && std::find(touched.begin(), touched.end(), request) == touched.end())
       hold(request);
     withdraw(*command);

@@ -52,6 +52,10 @@ Fis fis16(const ScsiTask &task) {
   return fis;
 }
 
+bool took(const Fis &answer) {
+  return answer[2] != 0 && (answer[2] & (ata::kStatusError | ata::kStatusFault)) == 0;
+}
+
 // ATA status return descriptor (SAT-2 12.2.6), behind an empty sense header.
 void put_status(std::span<uint8_t> sense, const Fis &d2h, bool extended) {
   constexpr uint8_t kBytes = 14;
@@ -123,9 +127,20 @@ void ScsiDevice::passed_through(ScsiTask &task) {
 
 // ---------------------------------------------------------------------------------------- erasure
 
-// As ATA hosts erase a drive: a password of the user, then SECURITY ERASE UNIT, which drops it. The
-// password is no secret: between the steps a power cut leaves members locked with it.
+// As ATA hosts erase a drive: a password of the user, then SECURITY ERASE UNIT, which drops it.
+// The password is no secret: between the steps a power cut leaves members locked with it, and they
+// stay so until this is done again.
 void ScsiDevice::erase(ScsiTask &task) {
+  bool format = task.operation->action == ScsiOp::kNoAction;
+  erasing_ = format ? scsi::kFormatting : scsi::kSanitizing;
+  task.erases = true;
+  if (!volume_.opened())
+    return erase_lock(task);
+  task.op = VolumeOp::kFlush;  // what runs ends first
+  submit(task, &ScsiDevice::erase_lock);
+}
+
+void ScsiDevice::erase_lock(ScsiTask &task) {
   constexpr std::string_view kPassword = "VCA ERASE";
   std::vector<uint8_t> &block = task.buffer.bytes;
   block.assign(kBlockBytes, 0);
@@ -136,9 +151,13 @@ void ScsiDevice::erase(ScsiTask &task) {
               &ScsiDevice::erase_prepare);
 }
 
+// A member that is locked may have this password from an erase that was cut short: that will tell.
+// If any other refuses it (security is frozen), nothing is erased.
 void ScsiDevice::erase_prepare(ScsiTask &task) {
-  if (task.failed())
-    return fail_volume(task);
+  for (unsigned i = 0; i < volume_.members(); i++) {
+    if (!took(task.answers[i]) && volume_.state(i) != MemberState::kLocked)
+      return erase_undo(task);
+  }
   task.data = nullptr;
   task.data_bytes = 0;
   submit_each(task, {0x27, 0x80, ata::kSecurityErasePrepare, 0, 0, 0, 0, 0x40},
@@ -146,12 +165,42 @@ void ScsiDevice::erase_prepare(ScsiTask &task) {
 }
 
 void ScsiDevice::erase_unit(ScsiTask &task) {
-  if (task.failed())
-    return fail_volume(task);
   task.data = &task.buffer;
   task.data_bytes = kBlockBytes;
   submit_each(task, {0x27, 0x80, ata::kSecurityEraseUnit, 0, 0, 0, 0, 0x40},
-              &ScsiDevice::end_volume);
+              &ScsiDevice::erase_end);
+}
+
+void ScsiDevice::erase_end(ScsiTask &task) {
+  auto refused = [](const Fis &answer) { return answer[2] != 0 && !took(answer); };
+  auto members = std::span(task.answers).first(volume_.members());
+  if (task.failed() && std::all_of(members.begin(), members.end(), refused))
+    return erase_undo(task);
+  bool format = erasing_ == scsi::kFormatting;
+  uint16_t failed = format ? scsi::kFormatFailed : scsi::kSanitizeFailed;
+  erase_failed_ = task.failed() ? failed : 0;
+  volume_.erased(!task.failed());
+  erase_over(task);
+}
+
+// No member has erased anything: they shall not be locked when they get their power back.
+void ScsiDevice::erase_undo(ScsiTask &task) {
+  task.undone = task.failure;
+  task.data = &task.buffer;
+  task.data_bytes = kBlockBytes;
+  submit_each(task, {0x27, 0x80, ata::kSecurityDisablePassword, 0, 0, 0, 0, 0x40},
+              &ScsiDevice::erase_undone);
+}
+
+void ScsiDevice::erase_undone(ScsiTask &task) {
+  task.failure = task.undone == VolumeFailure::kNone ? VolumeFailure::kAborted : task.undone;
+  erase_over(task);
+}
+
+void ScsiDevice::erase_over(ScsiTask &task) {
+  erasing_ = 0;
+  task.erases = false;
+  end_volume(task);
 }
 
 }  // namespace revodrive

@@ -2,6 +2,7 @@
 //
 // Commands that read, write, verify or size the medium (SBC-3 5.7 to 5.45).
 #include <algorithm>
+#include <bit>
 
 #include "revodrive/ata.h"
 #include "volume/scsi_device.h"
@@ -75,7 +76,52 @@ void ScsiDevice::write(ScsiTask &task) {
   bool forced = task.operation->bytes > 6 && (task.cdb(1) & kForceUnitAccess);
   task.op = VolumeOp::kWrite;
   task.stable = forced || !write_cache_;
+  if (claim(task, task.lba, task.sectors, ScsiTask::Claim::kShared, &ScsiDevice::start_write))
+    start_write(task);
+}
+
+void ScsiDevice::start_write(ScsiTask &task) {
   task.data = task.command->data;
+  bool verifies = task.operation->handler == &ScsiDevice::write_and_verify;
+  submit(task, verifies ? &ScsiDevice::written_for_verify : &ScsiDevice::end_volume);
+}
+
+// SBC-3 5.2: the blocks are compared with the first half of the data, and if they are equal, the
+// second half is written.
+void ScsiDevice::compare_and_write(ScsiTask &task) {
+  constexpr uint16_t kLengthByte = 13;
+  Extent extent{task.be(2, 8), task.cdb(kLengthByte), kLengthByte};
+  if (!check_extent(task, extent, kMaxCompareBlocks) || !needs_data(task, 2 * extent.blocks))
+    return;
+  if (extent.blocks == 0)
+    return good(task);
+  if (claim(task, task.lba, task.sectors, ScsiTask::Claim::kAlone, &ScsiDevice::start_compare))
+    start_compare(task);
+}
+
+void ScsiDevice::start_compare(ScsiTask &task) {
+  task.buffer.bytes.resize(task.sectors * kBlockBytes);
+  task.op = VolumeOp::kRead;
+  task.data = &task.buffer;
+  submit(task, &ScsiDevice::compared);
+}
+
+// A difference is told by its byte.
+void ScsiDevice::compared(ScsiTask &task) {
+  if (task.failed())
+    return fail_volume(task);
+  std::vector<uint8_t> &bytes = task.buffer.bytes;
+  Bytes wanted(2 * bytes.size());
+  if (!fetch(task, wanted))
+    return;
+  auto [at, unused] = std::mismatch(bytes.begin(), bytes.end(), wanted.begin());
+  if (at != bytes.end()) {
+    auto offset = static_cast<uint64_t>(at - bytes.begin());
+    return check(task, {scsi::kMiscompare, scsi::kMismatch, offset, {}});
+  }
+  std::copy(wanted.begin() + static_cast<ptrdiff_t>(bytes.size()), wanted.end(), bytes.begin());
+  task.op = VolumeOp::kWrite;
+  task.stable = (task.cdb(1) & kForceUnitAccess) || !write_cache_;
   submit(task, &ScsiDevice::end_volume);
 }
 
@@ -100,9 +146,9 @@ void ScsiDevice::write_and_verify(ScsiTask &task) {
     return good(task);
   task.op = VolumeOp::kWrite;
   task.stable = true;
-  task.data = task.command->data;
   task.comparison = task.cdb(1) & kByteCheck ? 1 : 0;
-  submit(task, &ScsiDevice::written_for_verify);
+  if (claim(task, task.lba, task.sectors, ScsiTask::Claim::kShared, &ScsiDevice::start_write))
+    start_write(task);
 }
 
 void ScsiDevice::written_for_verify(ScsiTask &task) {
@@ -140,13 +186,14 @@ void ScsiDevice::compare(ScsiTask &task) {
   good(task);
 }
 
-// Whatever range is named: the members can only flush all they have.
+// Whatever range is named: the volume can only flush all it has.
 void ScsiDevice::synchronize(ScsiTask &task) {
   Extent extent = extent_of(task);
   uint64_t sectors = volume_.sectors();
   if (extent.lba > sectors || extent.blocks > sectors - extent.lba)
     return check(task, {scsi::kIllegalRequest, scsi::kOutOfRange, {}, {}});
-  submit_each(task, {0x27, 0x80, ata::kFlushCacheExt, 0, 0, 0, 0, 0x40}, &ScsiDevice::end_volume);
+  task.op = VolumeOp::kFlush;
+  submit(task, &ScsiDevice::end_volume);
 }
 
 void ScsiDevice::read_capacity10(ScsiTask &task) {
@@ -156,13 +203,14 @@ void ScsiDevice::read_capacity10(ScsiTask &task) {
   reply(task, bytes, bytes.size());
 }
 
-// Unmapped blocks read as the members have it: LBPRZ stays 0.
+// LBPRZ is promised only where the volume itself makes the zeroes; else the members decide.
 void ScsiDevice::read_capacity16(ScsiTask &task) {
-  constexpr uint8_t kProvisioned = 0x80;  // LBPME
+  constexpr uint8_t kProvisioned = 0x80, kReadsZeroes = 0x40;  // LBPME, LBPRZ
   Bytes bytes(32);
   put_be(bytes, 0, 8, volume_.sectors() - 1);
   put_be(bytes, 8, 4, kBlockBytes);
-  bytes[14] = kProvisioned;
+  bytes[13] = static_cast<uint8_t>(std::countr_zero(volume_.map_unit_sectors()));
+  bytes[14] = kProvisioned | (volume_.zeroes() ? kReadsZeroes : 0);
   reply(task, bytes, task.be(10, 4));
 }
 

@@ -84,6 +84,8 @@ ScsiTask &ScsiDevice::take_task(ScsiCommand &command) {
   task.sectors = 0;
   task.position = 0;
   task.comparison = 0;
+  task.claim = ScsiTask::Claim::kNone;
+  task.erases = false;
   command.task = &task;
   return task;
 }
@@ -92,6 +94,10 @@ void ScsiDevice::release(ScsiTask &task) {
   task.command->task = nullptr;
   task.command = nullptr;
   free_.push_back(&task);
+  alone_ -= task.claim == ScsiTask::Claim::kAlone;
+  task.claim = ScsiTask::Claim::kNone;
+  if (!waiting_.empty())
+    wake();
 }
 
 void ScsiDevice::execute(ScsiCommand &command) {
@@ -137,8 +143,23 @@ void ScsiDevice::dispatch(ScsiTask &task) {
     return bad_field(task, 1, 4);
   if (!here)
     return check(task, {scsi::kIllegalRequest, scsi::kBadOpcode, {}, Sense::Field{0, -1, true}});
-  if (check_cdb(task) && check_ready(task))
-    (this->*task.operation->handler)(task);
+  if (!check_cdb(task) || !check_ready(task))
+    return;
+  if (task.operation->has(ScsiOp::kMap) && task.unit == 0 && volume_.formed() && !volume_.opened())
+    return open(task);
+  (this->*task.operation->handler)(task);
+}
+
+// The first commands wait until the map of the volume has been read.
+void ScsiDevice::open(ScsiTask &task) {
+  task.op = VolumeOp::kOpen;
+  submit(task, &ScsiDevice::volume_opened);
+}
+
+void ScsiDevice::volume_opened(ScsiTask &task) {
+  if (task.failed())
+    return fail_volume(task);
+  (this->*task.operation->handler)(task);
 }
 
 // A unit that is not there answers INQUIRY and REPORT LUNS (SPC-4 4.2.2, 6.4.2).
@@ -168,17 +189,27 @@ bool ScsiDevice::check_cdb(ScsiTask &task) {
 }
 
 bool ScsiDevice::check_ready(ScsiTask &task) {
-  if (!task.operation->has(ScsiOp::kMedium))
+  if (!task.operation->has(ScsiOp::kVolume))
     return true;
-  if (!volume_.formed()) {
-    check(task, {scsi::kNotReady, scsi::kNotFormed, {}, {}});
-    return false;
-  }
-  if (stopped_) {
-    check(task, {scsi::kNotReady, scsi::kStopped, {}, {}});
-    return false;
-  }
-  return true;
+  Sense sense = not_ready();
+  if (task.operation->handler == &ScsiDevice::erase && sense.key == scsi::kMediumError)
+    return true;
+  if (sense.key != scsi::kNoSense)
+    check(task, sense);
+  return sense.key == scsi::kNoSense;
+}
+
+// Why the medium cannot be used now; no sense if it can.
+Sense ScsiDevice::not_ready() const {
+  if (!volume_.formed())
+    return {scsi::kNotReady, scsi::kNotFormed, {}, {}};
+  if (stopped_)
+    return {scsi::kNotReady, scsi::kStopped, {}, {}};
+  if (erasing_ != 0)
+    return {scsi::kNotReady, erasing_, {}, {}};
+  if (erase_failed_ != 0)
+    return {scsi::kMediumError, erase_failed_, {}, {}};
+  return {};
 }
 
 // ------------------------------------------------------------------------------ volume and steps
@@ -186,8 +217,11 @@ bool ScsiDevice::check_ready(ScsiTask &task) {
 void ScsiDevice::submit(ScsiTask &task, Step then) {
   task.start_ns = task.ready_ns;
   task.then = then;
-  if (volume_.submit(task))
-    (this->*then)(task);
+  if (!volume_.submit(task))
+    return;
+  note_moved(task);
+  task.ready_ns = std::max(task.ready_ns, task.done_ns);
+  (this->*then)(task);
 }
 
 void ScsiDevice::submit_each(ScsiTask &task, const Fis &h2d, Step then) {
@@ -198,10 +232,26 @@ void ScsiDevice::submit_each(ScsiTask &task, const Fis &h2d, Step then) {
 
 void ScsiDevice::volume_done(VolumeRequest &request) {
   auto &task = static_cast<ScsiTask &>(request);
-  task.ready_ns = std::max(task.ready_ns, volume_.now_ns());
+  note_moved(task);
+  task.ready_ns = std::max({task.ready_ns, volume_.now_ns(), task.done_ns});
   if (task.command->journey)
     follow(*task.command->journey, task.last);
   (this->*task.then)(task);
+  settled_late(task);
+}
+
+void ScsiDevice::note_moved(const ScsiTask &task) {
+  if (!task.moves_data())
+    return;
+  Moved &moved = moved_[task.op == VolumeOp::kWrite];
+  if (!task.failed())
+    moved.bytes += task.sectors * kBlockBytes;
+  else if (task.failure == VolumeFailure::kMedium || task.failure == VolumeFailure::kFault)
+    moved.failed++;
+}
+
+// Its initiator waits for it.
+void ScsiDevice::settled_late(ScsiTask &task) {
   if (!task.settled)
     return;
   ScsiCommand &command = *task.command;
@@ -219,7 +269,13 @@ void ScsiDevice::cancel(ScsiCommand &command) {
   auto *task = static_cast<ScsiTask *>(command.task);
   if (!task)
     return;
-  volume_.cancel(*task);
+  if (std::erase(waiting_, task) == 0)
+    volume_.cancel(*task);
+  if (task->erases) {
+    erasing_ = 0;
+    erase_failed_ = scsi::kSanitizeFailed;
+    volume_.erased(false);
+  }
   release(*task);
 }
 
@@ -312,6 +368,9 @@ Sense ScsiDevice::sense_of(const ScsiTask &task) {
     case VolumeFailure::kMissing:
       set(scsi::kHardwareError, scsi::kCommunication);
       break;
+    case VolumeFailure::kMap:
+      set(scsi::kNotReady, scsi::kManual);
+      break;
     case VolumeFailure::kData:
       set(scsi::kAbortedCommand, scsi::kDataPhase);
       break;
@@ -333,6 +392,7 @@ void ScsiDevice::reset(ScsiReset kind) {
       attention_ = scsi::kPowerOn;
       stopped_ = false;
       scratchpad_ = {};
+      moved_ = {};
       break;
     case ScsiReset::kHardReset:
       attention_ = scsi::kBusReset;
@@ -355,6 +415,11 @@ void ScsiDevice::save(StreamWriter &out) const {
   out.put(write_cache_);
   out.put(descriptors_);
   out.put(stopped_);
+  out.put(erase_failed_);
+  for (const Moved &moved : moved_) {
+    out.put(moved.bytes);
+    out.put(moved.failed);
+  }
   out.put_bytes(scratchpad_);
 }
 
@@ -364,6 +429,11 @@ void ScsiDevice::load(StreamReader &in) {
   in.get(write_cache_);
   in.get(descriptors_);
   in.get(stopped_);
+  in.get(erase_failed_);
+  for (Moved &moved : moved_) {
+    in.get(moved.bytes);
+    in.get(moved.failed);
+  }
   in.get_bytes(scratchpad_);
 }
 

@@ -6,8 +6,8 @@
 // (scsi_table.cc), checked against its usage map, and given to its handler, which settles it or
 // submits a request to the volume and names the step that follows.
 //
-// Handlers by theme: scsi_blocks.cc (medium), scsi_unmap.cc, scsi_inquiry.cc, scsi_mode.cc,
-// scsi_log.cc, scsi_unit.cc (state and reports), scsi_ata.cc (pass-through, erase).
+// Handlers by theme: scsi_blocks.cc (medium), scsi_claims.cc, scsi_unmap.cc, scsi_inquiry.cc,
+// scsi_mode.cc, scsi_log.cc, scsi_unit.cc (state and reports), scsi_ata.cc (pass-through, erase).
 #ifndef REVODRIVE_VOLUME_SCSI_DEVICE_H
 #define REVODRIVE_VOLUME_SCSI_DEVICE_H
 
@@ -31,7 +31,9 @@ struct ScsiOp {
   enum Flag : uint8_t {
     kEveryUnit = 1 << 0,    // also the units of members know it
     kNoAttention = 1 << 1,  // leaves a unit attention pending
-    kMedium = 1 << 2,       // needs a volume that is started
+    kVolume = 1 << 2,       // needs a volume that is started
+    kMap = 1 << 3,          // ... and knows where its blocks are
+    kMedium = kVolume | kMap,
   };
 
   uint8_t opcode = 0;
@@ -42,12 +44,14 @@ struct ScsiOp {
   // Bits of the CDB that mean something; any other must be 0. Byte 0 is not looked at.
   std::array<uint8_t, 16> usage{};
 
-  bool has(Flag flag) const { return flags & flag; }
+  bool has(Flag flag) const { return (flags & flag) != 0; }
 };
 
 // A command in progress. Made on first use and kept.
 struct ScsiTask final : VolumeRequest {
   using Step = void (ScsiDevice::*)(ScsiTask &);
+  // What it claims of the medium (scsi_claims.cc).
+  enum class Claim : uint8_t { kNone, kShared, kAlone };
 
   ScsiCommand *command = nullptr;  // null: not in use
   const ScsiOp *operation = nullptr;
@@ -59,6 +63,10 @@ struct ScsiTask final : VolumeRequest {
   PatternWindow pattern;
   size_t position = 0;      // in a parameter list
   unsigned comparison = 0;  // BYTCHK
+  Claim claim = Claim::kNone;
+  uint64_t claim_lba = 0, claim_end = 0;
+  bool erases = false;
+  VolumeFailure undone = VolumeFailure::kNone;
 
   const std::array<uint8_t, 16> &cdb() const { return command->cdb; }
   uint8_t cdb(size_t at) const { return command->cdb[at]; }
@@ -72,6 +80,7 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   static constexpr uint32_t kMaxUnmapBlocks = 4194240;  // what 64 TRIM ranges hold
   static constexpr uint32_t kMaxUnmapRanges = 64;
   static constexpr uint32_t kMaxSameBlocks = 65535;
+  static constexpr uint32_t kMaxCompareBlocks = 128;  // of COMPARE AND WRITE
   static constexpr uint32_t kBlockBytes = RD_SECTOR_BYTES;
 
   ScsiDevice(BlockVolume &volume, const IdentityProfile &identity);
@@ -99,11 +108,21 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   static const ScsiOp *find(const std::array<uint8_t, 16> &cdb, bool *opcode_known);
   bool check_cdb(ScsiTask &task);
   bool check_ready(ScsiTask &task);
+  Sense not_ready() const;
+  void open(ScsiTask &task);
+  void volume_opened(ScsiTask &task);
   void no_unit(ScsiTask &task);
   void volume_done(VolumeRequest &request) override;
   void volume_late(int64_t late_ns) override;
   void submit(ScsiTask &task, Step then);
   void submit_each(ScsiTask &task, const Fis &h2d, Step then);
+
+  // scsi_claims.cc
+  bool claim(ScsiTask &task, uint64_t lba, uint64_t blocks, ScsiTask::Claim claim, Step then);
+  bool blocked(const ScsiTask &task) const;
+  void wake();
+  void note_moved(const ScsiTask &task);
+  void settled_late(ScsiTask &task);
 
   // ... the ends of a command
   void good(ScsiTask &task);
@@ -131,6 +150,10 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   void write_and_verify(ScsiTask &task);
   void written_for_verify(ScsiTask &task);
   void start_verify(ScsiTask &task);
+  void start_write(ScsiTask &task);
+  void compare_and_write(ScsiTask &task);
+  void start_compare(ScsiTask &task);
+  void compared(ScsiTask &task);
   void compare(ScsiTask &task);
   void synchronize(ScsiTask &task);
   void read_capacity10(ScsiTask &task);
@@ -140,6 +163,8 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   void unmap(ScsiTask &task);
   void unmap_next(ScsiTask &task);
   void write_same(ScsiTask &task);
+  void start_same(ScsiTask &task);
+  void write_same_next(ScsiTask &task);
 
   // scsi_inquiry.cc
   void inquiry(ScsiTask &task);
@@ -150,7 +175,7 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   Bytes ata_information(unsigned member) const;
   Bytes block_limits() const;
   static Bytes block_characteristics();
-  static Bytes provisioning();
+  Bytes provisioning() const;
   std::string serial(unsigned unit) const;
   uint64_t unit_name(unsigned unit) const;
 
@@ -164,6 +189,14 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   void log_sense(ScsiTask &task);
   void log_health(ScsiTask &task);
   void log_answer(ScsiTask &task);
+  // What was read, or written, for the error counter pages.
+  struct Moved {
+    uint64_t bytes = 0;
+    uint64_t failed = 0;
+  };
+  static Bytes log_errors(const Moved &moved);
+  static Bytes log_self_tests();
+  static Bytes log_background();
   Bytes log_temperature(const ScsiTask &task) const;
   Bytes log_solid_state(const ScsiTask &task) const;
   Bytes log_exceptions(const ScsiTask &task) const;
@@ -174,6 +207,7 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   void test_unit_ready(ScsiTask &task);
   void request_sense(ScsiTask &task);
   void start_stop(ScsiTask &task);
+  void stop_flushed(ScsiTask &task);
   void stopped(ScsiTask &task);
   void report_luns(ScsiTask &task);
   void report_operations(ScsiTask &task);
@@ -186,8 +220,13 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   void pass_through(ScsiTask &task);
   void passed_through(ScsiTask &task);
   void erase(ScsiTask &task);
+  void erase_lock(ScsiTask &task);
   void erase_prepare(ScsiTask &task);
   void erase_unit(ScsiTask &task);
+  void erase_end(ScsiTask &task);
+  void erase_undo(ScsiTask &task);
+  void erase_undone(ScsiTask &task);
+  void erase_over(ScsiTask &task);
 
   BlockVolume &volume_;
   IdentityProfile identity_;
@@ -198,6 +237,12 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   bool write_cache_ = true;
   bool descriptors_ = false;  // format of sense data
   bool stopped_ = false;
+  std::array<Moved, 2> moved_;       // read, written
+  std::vector<ScsiTask *> waiting_;  // for what others have claimed
+  unsigned alone_ = 0;               // claims of that kind, waiting or not
+  bool waking_ = false;
+  uint16_t erasing_ = 0;                           // what others hear meanwhile, 0: no erase runs
+  uint16_t erase_failed_ = 0;                      // what they hear until one succeeds
   std::array<uint8_t, kBlockBytes> scratchpad_{};  // READ and WRITE BUFFER
 };
 

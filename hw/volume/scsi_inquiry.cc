@@ -168,12 +168,13 @@ ScsiDevice::Bytes ScsiDevice::block_limits() const {
   constexpr uint8_t kSameNonZero = 0x01;
   Bytes bytes(60);
   bytes[0] = kSameNonZero;
+  bytes[1] = kMaxCompareBlocks;
   put_be(bytes, 2, 2, 8);  // a page of the flash translation: 4 KiB
   put_be(bytes, 4, 4, kMaxBlocks);
   put_be(bytes, 8, 4, std::min(volume_.chunk_sectors() * volume_.members(), kMaxBlocks));
   put_be(bytes, 16, 4, kMaxUnmapBlocks);
   put_be(bytes, 20, 4, kMaxUnmapRanges);
-  put_be(bytes, 24, 4, 1);
+  put_be(bytes, 24, 4, volume_.map_unit_sectors());
   put_be(bytes, 32, 8, kMaxSameBlocks);
   return bytes;
 }
@@ -185,10 +186,10 @@ ScsiDevice::Bytes ScsiDevice::block_characteristics() {
   return bytes;
 }
 
-// UNMAP, WRITE SAME (16) and (10) unmap; nothing is promised of how unmapped blocks read.
-ScsiDevice::Bytes ScsiDevice::provisioning() {
-  constexpr uint8_t kUnmaps = 0xE0, kResource = 1;
-  return {0, kUnmaps, kResource, 0};
+// UNMAP, WRITE SAME (16) and (10) unmap.
+ScsiDevice::Bytes ScsiDevice::provisioning() const {
+  constexpr uint8_t kUnmaps = 0xE0, kReadsZeroes = 0x04, kResource = 1;
+  return {0, static_cast<uint8_t>(kUnmaps | (volume_.zeroes() ? kReadsZeroes : 0)), kResource, 0};
 }
 
 }  // namespace revodrive

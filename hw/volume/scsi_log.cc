@@ -14,12 +14,17 @@ namespace {
 
 enum LogPage : uint8_t {
   kSupported = 0x00,
+  kWriteErrors = 0x02,
+  kReadErrors = 0x03,
   kTemperature = 0x0D,
+  kSelfTests = 0x10,
   kSolidState = 0x11,
+  kBackground = 0x15,
   kExceptions = 0x2F,
   kMembers = 0x36,
 };
-constexpr uint8_t kPages[] = {kSupported, kTemperature, kSolidState, kExceptions, kMembers};
+constexpr uint8_t kPages[] = {kSupported,  kWriteErrors, kReadErrors, kTemperature, kSelfTests,
+                              kSolidState, kBackground,  kExceptions, kMembers};
 constexpr uint8_t kUnknownTemperature = 0xFF;
 constexpr uint8_t kBinaryList = 0x03;  // format and linking of a parameter
 
@@ -80,7 +85,8 @@ void ScsiDevice::log_sense(ScsiTask &task) {
   if (control != kCumulative && control != kThreshold)
     return bad_field(task, 2, 7);
   task.buffer.bytes.assign(kMaxMembers * kSmartBytes, 0);
-  if (page == kSupported || page == kMembers || !volume_.formed())
+  bool asks = page == kTemperature || page == kSolidState || page == kExceptions;
+  if (!asks || !volume_.formed())
     return log_answer(task);
   task.data = &task.buffer;
   task.data_bytes = kSmartBytes;
@@ -104,6 +110,18 @@ void ScsiDevice::log_answer(ScsiTask &task) {
     case kSupported:
       body.assign(std::begin(kPages), std::end(kPages));
       break;
+    case kWriteErrors:
+      body = log_errors(moved_[1]);
+      break;
+    case kReadErrors:
+      body = log_errors(moved_[0]);
+      break;
+    case kSelfTests:
+      body = log_self_tests();
+      break;
+    case kBackground:
+      body = log_background();
+      break;
     case kTemperature:
       body = log_temperature(task);
       break;
@@ -121,6 +139,37 @@ void ScsiDevice::log_answer(ScsiTask &task) {
   put_be(bytes, 2, 2, body.size());
   bytes.insert(bytes.end(), body.begin(), body.end());
   reply(task, bytes, task.be(7, 2));
+}
+
+// Of this power-on: bytes that were moved, requests that failed at the medium.
+ScsiDevice::Bytes ScsiDevice::log_errors(const Moved &moved) {
+  constexpr uint8_t kBytesCode = 5, kUncorrectedCode = 6;
+  Bytes bytes{0, kBytesCode, kBinaryList, 8};
+  bytes.resize(12);
+  put_be(bytes, 4, 8, moved.bytes);
+  bytes.insert(bytes.end(), {0, kUncorrectedCode, kBinaryList, 8});
+  bytes.resize(24);
+  put_be(bytes, 16, 8, moved.failed);
+  return bytes;
+}
+
+// Twenty places for results of tests that the volume does not have; the SSDs have theirs.
+ScsiDevice::Bytes ScsiDevice::log_self_tests() {
+  constexpr uint8_t kResults = 20, kResultBytes = 16;
+  Bytes bytes;
+  for (uint8_t i = 1; i <= kResults; i++) {
+    bytes.insert(bytes.end(), {0, i, kBinaryList, kResultBytes});
+    bytes.resize(bytes.size() + kResultBytes);
+  }
+  return bytes;
+}
+
+// No scan is running, and none has been.
+ScsiDevice::Bytes ScsiDevice::log_background() {
+  constexpr uint8_t kStatusBytes = 12;
+  Bytes bytes{0, 0, kBinaryList, kStatusBytes};
+  bytes.resize(bytes.size() + kStatusBytes);
+  return bytes;
 }
 
 ScsiDevice::Bytes ScsiDevice::log_temperature(const ScsiTask &task) const {

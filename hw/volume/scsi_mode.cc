@@ -140,10 +140,10 @@ void ScsiDevice::mode_select(ScsiTask &task) {
       descriptors_ = list[i + 2] & kDescriptorBit;
   }
   // What was in the cache before goes to the members' flash: without a cache nothing waits there.
-  if (!write_cache_ && volume_.formed())
-    return submit_each(task, {0x27, 0x80, ata::kFlushCacheExt, 0, 0, 0, 0, 0x40},
-                       &ScsiDevice::end_volume);
-  good(task);
+  if (write_cache_ || !volume_.opened())
+    return good(task);
+  task.op = VolumeOp::kFlush;
+  submit(task, &ScsiDevice::end_volume);
 }
 
 // Whether the page at `at` may be set as it is. False: the command is settled.

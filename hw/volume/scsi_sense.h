@@ -34,6 +34,9 @@ enum Code : uint16_t {
   kAtaInformation = 0x001D,  // ATA pass through information available
   kNotFormed = 0x0400,       // not ready, cause not reportable
   kStopped = 0x0402,         // initializing command required
+  kManual = 0x0403,          // manual intervention required
+  kFormatting = 0x0404,      // format in progress
+  kSanitizing = 0x041B,      // sanitize in progress
   kCommunication = 0x0800,   // logical unit communication failure
   kReadError = 0x1100,
   kListLength = 0x1A00,  // parameter list length error
@@ -48,6 +51,8 @@ enum Code : uint16_t {
   kLunReset = 0x2903,
   kNexusLoss = 0x2907,
   kParametersChanged = 0x2A01,
+  kFormatFailed = 0x3101,
+  kSanitizeFailed = 0x3103,
   kSavingNotSupported = 0x3900,
   kTargetFailure = 0x4400,
   kCrc = 0x4703,

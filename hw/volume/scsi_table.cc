@@ -12,12 +12,14 @@ std::span<const ScsiOp> ScsiDevice::operations() {
   constexpr uint8_t kEvery = ScsiOp::kEveryUnit;
   constexpr uint8_t kQuiet = ScsiOp::kNoAttention;
   constexpr uint8_t kMedium = ScsiOp::kMedium;
+  constexpr uint8_t kVolume = ScsiOp::kVolume;
+  constexpr uint8_t kMap = ScsiOp::kMap;
   // DPO and FUA; BYTCHK; UNMAP and ANCHOR (no); the group number.
   constexpr uint8_t kDf = 0x18, kBc = 0x12, kGr = 0x1F, FF = 0xFF;
   static constexpr ScsiOp kTable[] = {
-      {0x00, kNone, 6, kEvery, &D::test_unit_ready, {}},
+      {0x00, kNone, 6, kEvery | kMap, &D::test_unit_ready, {}},
       {0x03, kNone, 6, kEvery | kQuiet, &D::request_sense, {0, 0x01, 0, 0, FF}},
-      {0x04, kNone, 6, kMedium, &D::erase, {}},
+      {0x04, kNone, 6, kVolume, &D::erase, {}},
       {0x08, kNone, 6, kMedium, &D::read, {0, 0x1F, FF, FF, FF}},
       {0x0A, kNone, 6, kMedium, &D::write, {0, 0x1F, FF, FF, FF}},
       {0x12, kNone, 6, kEvery | kQuiet, &D::inquiry, {0, 0x01, FF, FF, FF}},
@@ -34,7 +36,7 @@ std::span<const ScsiOp> ScsiDevice::operations() {
       {0x3C, kNone, 10, 0, &D::read_buffer, {0, 0x1F, 0, FF, FF, FF, FF, FF, FF}},
       {0x41, kNone, 10, kMedium, &D::write_same, {0, 0x08, FF, FF, FF, FF, kGr, FF, FF}},
       {0x42, kNone, 10, kMedium, &D::unmap, {0, 0, 0, 0, 0, 0, kGr, FF, FF}},
-      {0x48, 0x02, 10, kMedium, &D::erase, {0, 0x3F}},
+      {0x48, 0x02, 10, kVolume, &D::erase, {0, 0x3F}},
       {0x4D, kNone, 10, 0, &D::log_sense, {0, 0, FF, FF, 0, FF, FF, FF, FF}},
       {0x55, kNone, 10, 0, &D::mode_select, {0, 0x11, 0, 0, 0, 0, 0, FF, FF}},
       {0x5A, kNone, 10, 0, &D::mode_sense, {0, 0x18, FF, FF, 0, 0, 0, FF, FF}},
@@ -56,6 +58,12 @@ std::span<const ScsiOp> ScsiDevice::operations() {
        kMedium,
        &D::write,
        {0, kDf, FF, FF, FF, FF, FF, FF, FF, FF, FF, FF, FF, FF, kGr}},
+      {0x89,
+       kNone,
+       16,
+       kMedium,
+       &D::compare_and_write,
+       {0, kDf, FF, FF, FF, FF, FF, FF, FF, FF, 0, 0, 0, FF, kGr}},
       {0x8E,
        kNone,
        16,

@@ -22,10 +22,9 @@ void add_timeouts(std::vector<uint8_t> &bytes) {
 }  // namespace
 
 void ScsiDevice::test_unit_ready(ScsiTask &task) {
-  if (task.unit == 0 && !volume_.formed())
-    return check(task, {scsi::kNotReady, scsi::kNotFormed, {}, {}});
-  if (task.unit == 0 && stopped_)
-    return check(task, {scsi::kNotReady, scsi::kStopped, {}, {}});
+  Sense sense = task.unit == 0 ? not_ready() : Sense();
+  if (sense.key != scsi::kNoSense)
+    return check(task, sense);
   if (task.unit != 0 && !volume_.identity(task.unit))
     return check(task, {scsi::kNotReady, scsi::kCommunication, {}, {}});
   good(task);
@@ -36,8 +35,8 @@ void ScsiDevice::request_sense(ScsiTask &task) {
   Sense sense;
   if (attention_ != 0)
     sense = {scsi::kUnitAttention, attention_, {}, {}};
-  else if (stopped_)
-    sense = {scsi::kNotReady, scsi::kStopped, {}, {}};
+  else if (volume_.formed() && not_ready().key != scsi::kNoSense)
+    sense = not_ready();
   else if (degraded())
     sense = {scsi::kNoSense, scsi::kDriveLost, {}, {}};
   attention_ = 0;
@@ -54,6 +53,16 @@ void ScsiDevice::start_stop(ScsiTask &task) {
   }
   if (!volume_.formed())
     return good(task);
+  if (!volume_.opened())
+    return stop_flushed(task);
+  task.op = VolumeOp::kFlush;
+  submit(task, &ScsiDevice::stop_flushed);
+}
+
+// A member that is away has nothing to keep.
+void ScsiDevice::stop_flushed(ScsiTask &task) {
+  if (task.failed() && task.failure != VolumeFailure::kMissing)
+    return fail_volume(task);
   submit_each(task, {0x27, 0x80, ata::kStandbyImmediate, 0, 0, 0, 0, 0x40}, &ScsiDevice::stopped);
 }
 

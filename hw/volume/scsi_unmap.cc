@@ -50,7 +50,9 @@ void ScsiDevice::unmap(ScsiTask &task) {
   list.resize(kHeaderBytes + ranges * kRangeBytes);
   task.op = VolumeOp::kTrim;
   task.position = kHeaderBytes;
-  unmap_next(task);
+  uint64_t all = volume_.sectors();
+  if (claim(task, 0, all, ScsiTask::Claim::kShared, &ScsiDevice::unmap_next))
+    unmap_next(task);
 }
 
 // One range after the other.
@@ -76,15 +78,31 @@ void ScsiDevice::write_same(ScsiTask &task) {
   std::array<uint8_t, kBlockBytes> block{};
   if (!check_extent(task, extent, kMaxSameBlocks) || (!no_data && !fetch(task, block)))
     return;
-  if (task.cdb(1) & kUnmapBit) {
-    task.op = VolumeOp::kTrim;
+  task.op = task.cdb(1) & kUnmapBit ? VolumeOp::kTrim : VolumeOp::kWrite;
+  if (task.op == VolumeOp::kWrite)
+    task.pattern.fill(block, std::min(extent.blocks, kMaxBlocks) * kBlockBytes);
+  if (claim(task, task.lba, task.sectors, ScsiTask::Claim::kShared, &ScsiDevice::start_same))
+    start_same(task);
+}
+
+void ScsiDevice::start_same(ScsiTask &task) {
+  if (task.op == VolumeOp::kTrim)
     return submit(task, &ScsiDevice::end_volume);
-  }
-  task.pattern.fill(block, extent.blocks * kBlockBytes);
-  task.op = VolumeOp::kWrite;
   task.stable = !write_cache_;
   task.data = &task.pattern;
-  submit(task, &ScsiDevice::end_volume);
+  task.sectors = 0;
+  write_same_next(task);
+}
+
+// In steps no longer than a write can be.
+void ScsiDevice::write_same_next(ScsiTask &task) {
+  if (task.failed())
+    return fail_volume(task);
+  task.lba += task.sectors;
+  if (task.lba == task.claim_end)
+    return good(task);
+  task.sectors = std::min<uint64_t>(task.claim_end - task.lba, kMaxBlocks);
+  submit(task, &ScsiDevice::write_same_next);
 }
 
 }  // namespace revodrive

@@ -4,6 +4,11 @@
 #include <algorithm>
 #include <string>
 
+#include "revodrive/ata.h"
+#include "revodrive/error.h"
+#include "volume/dispatch.h"
+#include "volume/stripe_placement.h"
+
 namespace revodrive {
 
 namespace {
@@ -34,10 +39,24 @@ uint64_t sectors_of(const MemberPort::Identity &identity) {
 
 Volume::Volume(const VolumeParts &parts, unsigned members, uint32_t chunk_bytes)
     : parts_(parts), members_(members), chunk_sectors_(chunk_bytes / RD_SECTOR_BYTES) {
-  stripe_ = Stripe(members_, chunk_sectors_, 0);
+  PlacementHost &host = *this;
+  if (parts_.policy == RD_POLICY_DISPATCH)
+    placement_ = std::make_unique<Dispatch>(host, members_, chunk_sectors_, parts_.profile);
+  else
+    placement_ = std::make_unique<StripePlacement>(host, members_, chunk_sectors_);
   firmware_.watch(parts_.host.observer(), "volume");
   for (unsigned i = 0; i < members_; i++)
     ports_[i] = std::make_unique<MemberPort>(*this, i, parts_.host, parts_.queue, parts_.timing);
+}
+
+bool Volume::check(uint64_t member_sectors, rd_error *error) const {
+  // One of a crashed firmware is always small, and does not count.
+  if (member_sectors < kMinMemberSectors || member_sectors >= placement_->least_sectors())
+    return true;
+  set_error(error, "image of %llu bytes: an SSD of this volume must have at least %llu bytes",
+            static_cast<unsigned long long>(member_sectors * RD_SECTOR_BYTES),
+            static_cast<unsigned long long>(placement_->least_sectors() * RD_SECTOR_BYTES));
+  return false;
 }
 
 void Volume::plug(unsigned member, AtaTarget &target) {
@@ -57,9 +76,8 @@ void Volume::form() {
       smallest = std::min(smallest, sectors);
     names_[i] = name_of(*identity);
   }
-  if (smallest == UINT64_MAX || smallest < chunk_sectors_)
+  if (smallest == UINT64_MAX || !placement_->form(smallest))
     return;
-  stripe_ = Stripe(members_, chunk_sectors_, smallest);
   formed_ = true;
   inspect();
 }
@@ -84,9 +102,10 @@ void Volume::inspect() {
     ports_[i]->inspect();
 }
 
-void Volume::drop_all() {
+void Volume::drop_all(bool power) {
   for (unsigned i = 0; i < members_; i++)
     ports_[i]->drop_all();
+  placement_->drop_all(power);
   firmware_.clear();
 }
 
@@ -103,72 +122,108 @@ int64_t Volume::schedule(int64_t at_ns) {
              : at_ns;
 }
 
-// Which part of the request is each member's.
-void Volume::share_out(VolumeRequest &request) {
-  request.next = request.end = {};
-  for (unsigned i = 0; i < members_; i++) {
-    switch (request.op) {
-      case VolumeOp::kEach:
-        request.end[i] = 1;
-        break;
-      case VolumeOp::kMember:
-        request.end[i] = i == request.member ? 1 : 0;
-        break;
-      default:
-        request.next[i] = stripe_.below(i, request.lba);
-        request.end[i] = stripe_.below(i, request.lba + request.sectors);
-    }
-  }
+int64_t Volume::work(int64_t at_ns, int64_t cost_ns) {
+  return parts_.timing ? firmware_.reserve(at_ns, cost_ns, "place").end_ns : at_ns;
+}
+
+void Volume::warn(const std::string &text) {
+  parts_.host.log(RD_LOG_WARNING, "%s", text.c_str());
 }
 
 bool Volume::submit(VolumeRequest &request) {
   requests_++;
+  prepare(request);
+  request.submitting = true;
+  send_to(request);
+  request.submitting = false;
+  return request.over;
+}
+
+void Volume::prepare(VolumeRequest &request) {
   request.failure = VolumeFailure::kNone;
   request.failed_lba = 0;
+  request.done_ns = 0;
   request.queued = 0;
   request.running = 0;
-  bool addressed = request.op != VolumeOp::kEach && request.op != VolumeOp::kMember;
-  if (!addressed) {
+  request.over = false;
+  request.parts.clear();
+  request.holes.clear();
+  request.next = request.end = {};
+  if (request.op == VolumeOp::kFlush)
+    request.h2d = {0x27, 0x80, ata::kFlushCacheExt, 0, 0, 0, 0, ata::kDeviceLba};
+  if (!request.addressed()) {
     request.sectors = 0;
     request.answers = {};
   }
   uint32_t each = request.data_bytes * (request.data_apart ? members_ : 1);
-  bool moves = request.op == VolumeOp::kRead || request.op == VolumeOp::kWrite;
-  request.map.open(request.data,
-                   moves ? static_cast<uint32_t>(request.sectors * RD_SECTOR_BYTES) : each);
-  share_out(request);
+  request.map.open(request.data, request.moves_data()
+                                     ? static_cast<uint32_t>(request.sectors * RD_SECTOR_BYTES)
+                                     : each);
+}
 
-  const VolumeRequest *outer = submitting_;
-  submitting_ = &request;
+// What concerns the members as such goes past the placement, and so does a flush where there is
+// nothing but their caches.
+void Volume::send_to(VolumeRequest &request) {
+  bool past = request.op == VolumeOp::kEach || request.op == VolumeOp::kMember ||
+              (request.op == VolumeOp::kFlush && !placement_->keeps_map());
+  if (!past)
+    return placement_->submit(request);
+  for (unsigned i = 0; i < members_; i++)
+    request.end[i] = request.op != VolumeOp::kMember || i == request.member ? 1 : 0;
+  send(request);
+}
+
+void Volume::send(VolumeRequest &request) {
+  request.running++;  // so that it does not end before all members have their share
   for (unsigned i = 0; i < members_; i++) {
     if (request.next[i] != request.end[i])
       ports_[i]->enqueue(request);
   }
-  submitting_ = outer;
-  if (!ended(request))
-    return false;
-  close(request);
-  return true;
-}
-
-void Volume::close(VolumeRequest &request) {
-  request.map.close(!request.failed());
-  if (request.failed())
-    failed_++;
+  request.running--;
+  part_done(request);
 }
 
 void Volume::part_done(VolumeRequest &request) {
-  if (&request == submitting_ || !ended(request))
+  if (!ended(request))
     return;
-  close(request);
-  client_->volume_done(request);
+  if (request.internal || request.addressed())
+    return placement_->ended(request);
+  finish(request);
+}
+
+void Volume::finish(VolumeRequest &request) {
+  request.map.close(!request.failed());
+  if (!request.holes.empty())
+    fill_holes(request);
+  if (request.failed() && !request.internal)
+    failed_++;
+  request.over = true;
+  if (!request.submitting && !request.internal)
+    client_->volume_done(request);
+}
+
+// After the members' data is there: a mapping that was a copy brings other bytes for these.
+void Volume::fill_holes(VolumeRequest &request) {
+  static constexpr std::array<uint8_t, 8 * RD_SECTOR_BYTES> kZeroes{};
+  for (const VolumePart &hole : request.holes) {
+    auto at = static_cast<uint32_t>((hole.volume_lba - request.lba) * RD_SECTOR_BYTES);
+    uint32_t end = at + hole.sectors * RD_SECTOR_BYTES;
+    while (at < end) {
+      auto bytes = std::min<uint32_t>(end - at, kZeroes.size());
+      if (!request.data->copy_to_guest(at, std::span(kZeroes).first(bytes)))
+        return request.note_failure(VolumeFailure::kData, hole.volume_lba);
+      at += bytes;
+    }
+  }
 }
 
 void Volume::cancel(VolumeRequest &request) {
+  request.over = true;
   for (unsigned i = 0; i < members_; i++)
     ports_[i]->cancel(request);
   request.running = 0;
   request.map.close(false);
+  placement_->cancel(request);
 }
 
 void Volume::reset_links() {
@@ -197,6 +252,7 @@ void Volume::query(const Visitor &visit) const {
   visit("volume_parts_retried", sum.retried);
   visit("volume_member_losses", sum.losses);
   visit("volume_firmware_busy_ns", static_cast<uint64_t>(firmware_.busy_ns()));
+  placement_->query(visit);
 }
 
 void Volume::save(StreamWriter &out) const {
@@ -204,7 +260,6 @@ void Volume::save(StreamWriter &out) const {
   out.put(static_cast<uint8_t>(members_));
   out.put(chunk_sectors_);
   out.put(formed_);
-  out.put(stripe_.member_sectors());
   for (uint64_t name : names_)
     out.put(name);
   firmware_.save(out);
@@ -212,6 +267,7 @@ void Volume::save(StreamWriter &out) const {
   out.put(failed_);
   for (unsigned i = 0; i < members_; i++)
     ports_[i]->save(out);
+  placement_->save(out);
 }
 
 void Volume::load(StreamReader &in) {
@@ -219,10 +275,6 @@ void Volume::load(StreamReader &in) {
   if (in.get<uint8_t>() != members_ || in.get<uint32_t>() != chunk_sectors_)
     in.fail();
   bool formed = in.get<bool>();
-  auto member_sectors = in.get<uint64_t>();
-  if (member_sectors % chunk_sectors_ != 0 || member_sectors >= uint64_t{1} << 48 ||
-      (formed && member_sectors == 0))
-    in.fail();
   std::array<uint64_t, kMaxMembers> names{};
   for (uint64_t &name : names)
     in.get(name);
@@ -231,11 +283,14 @@ void Volume::load(StreamReader &in) {
   in.get(failed_);
   for (unsigned i = 0; i < members_ && in.ok(); i++)
     ports_[i]->load(in);
+  if (in.ok())
+    placement_->load(in);
+  if (formed != (placement_->sectors() > 0))
+    in.fail();
   if (!in.ok())
     return;
   formed_ = formed;
   names_ = names;
-  stripe_ = Stripe(members_, chunk_sectors_, member_sectors);
 }
 
 }  // namespace revodrive

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The members as one range of blocks (OCZ's name for the firmware that did this was VCA). A request
-// is cut at the chunks of the stripe; each member takes its part in its own queue, and the request
-// ends when all parts have. Rules of order and atomicity are in docs/vca.md.
+// The members as one range of blocks (OCZ's name for the firmware that did this was VCA). The
+// placement says which part of a request is whose; each member takes its part in its own queue, and
+// the request ends when all parts have. Rules of order and atomicity are in docs/vca.md.
 //
 // The volume is made of the members that are there when the last one of a new card is plugged in.
 // From then on its size stays, and a member that was away comes back only as the same drive.
@@ -24,19 +24,23 @@ struct VolumeParts {
   EventQueue &queue;
   VolumeProfile profile;
   bool timing;
+  rd_policy policy = RD_POLICY_STRIPE;
 };
 
-class Volume final : public BlockVolume, public MemberPortOwner {
+class Volume final : public BlockVolume, public MemberPortOwner, private PlacementHost {
  public:
   static constexpr uint32_t kMinChunkBytes = 4096;
   static constexpr uint32_t kMaxChunkBytes = 16 << 20;
 
   Volume(const VolumeParts &parts, unsigned members, uint32_t chunk_bytes);
 
+  // False with a message: a drive of that size is too small to be a member.
+  bool check(uint64_t member_sectors, rd_error *error) const;
   void plug(unsigned member, AtaTarget &target);
   void unplug(unsigned member) { ports_[member]->unplug(); }
-  // Everything in flight goes without a word; the drives were reset by their owner.
-  void drop_all();
+  // Everything in flight goes without a word; the drives were reset by their owner. `power`: it was
+  // off.
+  void drop_all(bool power = false);
   void inspect();
 
   // Fault injection, as Bridge has it for a phy.
@@ -54,9 +58,14 @@ class Volume final : public BlockVolume, public MemberPortOwner {
   void cancel(VolumeRequest &request) override;
   void reset_links() override;
   bool formed() const override { return formed_; }
-  uint64_t sectors() const override { return formed_ ? stripe_.sectors() : 0; }
+  bool opened() const override { return formed_ && placement_->opened(); }
+  void erased(bool completely) override { placement_->erased(completely); }
+  bool zeroes() const override { return placement_->zeroes(); }
+  uint32_t map_unit_sectors() const override { return placement_->unit_sectors(); }
+  uint64_t sectors() const override { return formed_ ? placement_->sectors() : 0; }
   unsigned members() const override { return members_; }
   uint32_t chunk_sectors() const override { return chunk_sectors_; }
+  rd_policy policy() const { return parts_.policy; }
   MemberState state(unsigned member) const override { return ports_[member]->state(); }
   const MemberPort::Identity *identity(unsigned member) const override {
     return ports_[member]->identity();
@@ -67,14 +76,21 @@ class Volume final : public BlockVolume, public MemberPortOwner {
 
  private:
   void form();
-  void share_out(VolumeRequest &request);
+  void send_to(VolumeRequest &request);
+  void fill_holes(VolumeRequest &request);
   bool ended(const VolumeRequest &request) const {
     return request.running == 0 && request.queued == 0;
   }
-  void close(VolumeRequest &request);
+
+  // PlacementHost
+  void prepare(VolumeRequest &request) override;
+  void send(VolumeRequest &request) override;
+  void finish(VolumeRequest &request) override;
+  int64_t work(int64_t at_ns, int64_t cost_ns) override;
+  void warn(const std::string &text) override;
 
   // MemberPortOwner
-  const Stripe &stripe() const override { return stripe_; }
+  Placement &placement() override { return *placement_; }
   int64_t schedule(int64_t at_ns) override;
   void part_done(VolumeRequest &request) override;
   void member_late(int64_t late_ns) override { client_->volume_late(late_ns); }
@@ -85,11 +101,10 @@ class Volume final : public BlockVolume, public MemberPortOwner {
   uint32_t chunk_sectors_;
   VolumeClient *client_ = nullptr;
   std::array<std::unique_ptr<MemberPort>, kMaxMembers> ports_;
-  Stripe stripe_;
+  std::unique_ptr<Placement> placement_;
   bool formed_ = false;
   std::array<uint64_t, kMaxMembers> names_{};  // of the drives it was made of
   Timeline firmware_;
-  const VolumeRequest *submitting_ = nullptr;
   uint64_t requests_ = 0;
   uint64_t failed_ = 0;
 };

@@ -91,6 +91,7 @@ const char *rd_stage_name(unsigned stage);
 
 enum rd_log_level {
   RD_LOG_GUEST_ERROR, /* the guest broke the programming contract */
+  RD_LOG_WARNING,     /* something that the person who runs the machine should know */
   RD_LOG_UNIMP,       /* the guest used something that is not modelled */
   RD_LOG_TRACE,       /* for a developer; hosts drop it unless asked */
 };
@@ -165,6 +166,12 @@ struct rd_host_ops {
   void (*span)(void *host, const char *track, const char *label, int64_t start_ns, int64_t end_ns);
 };
 
+/* Where the blocks of a volume go (docs/vca.md). */
+enum rd_policy {
+  RD_POLICY_STRIPE,   /* chunks round the members, as md's RAID 0 */
+  RD_POLICY_DISPATCH, /* to the member that is free, by a map that is kept on the members */
+};
+
 /* A card to be built. */
 struct rd_card_config {
   const char *profile;     /* name of a built-in profile or a file, NULL for the first one */
@@ -172,7 +179,9 @@ struct rd_card_config {
   unsigned ports;          /* phys that may carry a member, 1..RD_MAX_PORTS */
   bool timing;             /* false: behave the same, complete as soon as the backend does */
   bool vca;                /* one SAS volume over ports 0 to ports-1 instead of SATA disks */
+  enum rd_policy policy;   /* vca */
   uint32_t chunk_bytes;    /* vca: a power of two, 4 KiB to 16 MiB; 0: 64 KiB */
+  unsigned vca_phys;       /* vca: 1, or 4 for a wide port; 0: 1 */
   const void *persistent;  /* what persist() was given last, in an earlier life; NULL: nothing */
   size_t persistent_len;
 };

@@ -103,6 +103,10 @@ struct FlashProfile {
 struct VolumeProfile {
   uint64_t command_ns = 0;  // for each request of the host
   uint64_t part_ns = 0;     // for each member command it is cut into
+  // policy=dispatch.
+  uint64_t dispatch_ns = 0;     // to choose a member for a chunk
+  uint64_t map_ns = 0;          // to look up or enter a piece in the map
+  uint64_t balance_kib = 1024;  // the host's writes to a member may be ahead by
 };
 
 // [identity] What the drive says of itself.
