@@ -9,7 +9,7 @@ import struct
 import pytest
 
 import ovmf
-from pc import BUILD, block_node
+from pc import BUILD, block_node, volume
 
 MIB = 1 << 20
 SCRATCH_MIB = 64
@@ -96,6 +96,28 @@ def test_shell_names_driver_and_disks_and_check_efi_is_content(uefi, tmp_path):
         last = disk.read()
     lba = SCRATCH_MIB * MIB // 512 - 1
     assert last == bytes((lba * 7 + at + at // 256 + 3) & 0xFF for at in range(512))
+
+
+def test_volume(uefi, tmp_path):
+    """mode=vca: one disk over all SSDs, by SCSI commands. check.efi judges Block I/O, Block I/O 2 and Ext SCSI Pass
+    Thru; driver and disk have names, and the driver can be taken from the card and given back."""
+    script = "map -r\ndrivers\ndevices\nfs0:\ncheck.efi\ndisconnect -r\nconnect -r\nmap -r\necho the end\nreset -s\n"
+    tools = ovmf.fat_disk(tmp_path / "tools.img", {
+        "startup.nsh": script, "check.efi": BUILD / "tests" / "firmware" / "uefi" / "check.efi"})
+    guest = uefi(*volume(tagged(tmp_path / "scratch.img", "scratch"), tmp_path, "addr=9,bootindex=0"),
+                 *block_node("tools", tools), "-device", "ide-hd,drive=tools,bootindex=1")
+    guest.wait_for(f'failed to load Boot[0-9A-F]{{4}} "UEFI OCZ REVODRIVE3 X2 " from {re.escape(CARD)}/Scsi', 120)
+    guest.wait_for("UEFI Interactive Shell", 120)
+    guest.send("\x20")
+    guest.wait_for(r"check\.efi: \d+ checks, \d+ failed: ", 120)
+    guest.wait_for("the end", 60)
+    assert guest.wait_end() == 0
+    text = guest.console()
+    assert re.search(r"check\.efi: \d{2,3} checks, 0 failed: GOOD", text), guest.report()
+    assert re.search(rf"^[0-9A-F]+ +[0-9A-F]+ D - - +1 +- {DRIVER}", text, re.M)
+    assert "OCZ REVODRIVE3 X2" in shell_lines(text, "devices")
+    maps = re.findall(r"> map -r\n(.*?)\n\S*> ", text, re.S)
+    assert [f"{CARD}/Scsi(0x0,0x0)" in listed for listed in maps] == [True, True]
 
 
 def test_c045_bootindex_chooses_over_two_cards(uefi, tmp_path):

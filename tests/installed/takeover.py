@@ -35,14 +35,14 @@ def judge(guest, before):
     source = guest.run("findmnt -no SOURCE /", check=True).output.strip()
     disk = re.fullmatch(r"/dev/(sd[a-z]+)3", source)[1]
     path = guest.run(f"readlink -f /sys/class/block/{disk}", check=True).output
-    card = guest.run("cd /sys/bus/pci/drivers/mvsas && ls -d 0000:* | head -n 1", check=True).output.strip()
-    place = re.search(rf"/{card}/host\d+/port-\d+:(\d)/", path)
+    place = re.search(r"/(0000:[^/]*)/host\d+/port-\d+:(\d)/", path)
     assert place, path
+    assert guest.run(f"test -d /sys/bus/pci/drivers/mvsas/{place[1]}").status == 0
     assert guest.run("test -d /sys/firmware/efi").status == (0 if guest.firmware == "uefi" else 1)
     log = guest.run("dmesg").output
     assert "mvsas" in log and [line for line in log.splitlines() if TROUBLE.search(line)] == []
-    judge_counters(guest, before, disk, int(place[1]))
-    return int(place[1])
+    judge_counters(guest, before, disk, int(place[2]))
+    return int(place[2])
 
 
 def judge_counters(guest, before, disk, member):

@@ -15,6 +15,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -178,7 +179,10 @@ class Installed:
             self.monitor.close()
             self.monitor = None
         if self.child:
-            self.child.close(force=True)
+            if self.child.isalive():
+                self.child.kill(signal.SIGKILL)
+                self.child.wait()
+            self.child.close()
             self.child = None
         if self.log:
             self.log.close()

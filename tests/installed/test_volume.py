@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The installed system on the volume of a card with mode=vca: firmware, GRUB, kernel and root file system see one disk
+over all SSDs."""
+
+import re
+
+import pytest
+
+from pc import striped
+
+
+@pytest.fixture(scope="module")
+def members(system, tmp_path_factory):
+    return [str(path) for path in striped(system, tmp_path_factory.mktemp("members"))]
+
+
+@pytest.mark.parametrize("firmware, words, boots", [
+    ("bios", "Booting from Hard Disk", 1), ("uefi", 'starting Boot[0-9A-F]{4} "UEFI OCZ REVODRIVE3 X2 ', 2)])
+def test_boots_and_restarts(machine, members, firmware, words, boots):
+    guest = machine(members, firmware=firmware, card="mode=vca,bootindex=0")
+    for number in range(boots):
+        if number:
+            guest.reboot()
+        guest.expect(words)
+        guest.login()
+        assert guest.run("findmnt -no SOURCE /; lsblk -dno VENDOR,SIZE /dev/sda").output.split() == [
+            "/dev/sda3", "OCZ", "4G"]
+        log = guest.run("dmesg").output
+        assert not re.search("I/O error|timed out|hard resetting|nobody cared", log)
+        assert guest.counter("commands") == guest.counter("completions")
+        assert (guest.counter("rejected"), guest.counter("volume-failed")) == (0, 0)
+    guest.power_off()
