@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """SeaBIOS, GRUB from sector 0, Debian: all from the card."""
 
+import pathlib
+
 import pytest
 
 import others
 from takeover import boot
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 DISK_BOOT = "Booting from Hard Disk"
 
 
@@ -41,3 +44,14 @@ def test_c045_bootindex_chooses_between_two_systems(machine, system, tmp_path, f
     else:
         assert boot(guest, words) == first
         assert "booted the small system" not in guest.console()
+
+
+def test_c045_root_on_the_card_without_the_rom(machine, system):
+    """C045: no ROM, no boot from the card; but QEMU's -kernel and -initrd with the root file system on the card."""
+    tree = ROOT / ".deps" / "system" / "tree"
+    guest = machine([None, system], card="romfile=", qemu=[
+        "-kernel", str(tree / "vmlinuz"), "-initrd", str(tree / "initrd.img"),
+        "-append", "root=LABEL=root ro console=ttyS0,115200 tsc=reliable norandmaps"])
+    assert boot(guest) == 1
+    assert "BIOS 0." not in guest.console() and "GRUB" not in guest.console()
+    guest.power_off()
