@@ -78,6 +78,9 @@ class Pc:
 
     def qmp(self, *commands):
         """Runs QMP commands, each a name or (name, arguments); the answer of the last one."""
+        deadline = time.monotonic() + HANG_S
+        while not self.qmp_socket.exists() and self.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(POLL_S)
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(self.qmp_socket))
             stream = line.makefile("rw")

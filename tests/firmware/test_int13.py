@@ -144,3 +144,13 @@ def test_silent_drive(pc, tmp_path):
     drives = [(0, 8192)]
     paths = make_images(tmp_path, drives, silent_lba=6000)
     judge(pc(*card(drives, paths, "faults=action=drop op=read lba=6000 count=1"), "-icount", "shift=7"))
+
+
+def test_bad_sector_of_a_volume(pc, tmp_path):
+    """The same over all SSDs: the sector is one of the fourth, behind whole chunks of the others."""
+    bad, member, member_lba = 5000, 3, 9 * 128 + 8  # chunk 39: the tenth of the fourth SSD
+    content = make_images(tmp_path, [(PHY_SAS, VOLUME_SECTORS)], bad_lba=bad)[0]
+    guest = pc(*volume(content, tmp_path, "id=card,bootindex=0"), "-S")
+    guest.qmp(("qom-set", {"path": f"/machine/peripheral/card/port{member}", "property": "faults",
+                           "value": f"action=fail,error=unc,lba={member_lba}"}), "cont")
+    judge(guest)

@@ -129,8 +129,8 @@ def test_volume(uefi, tmp_path):
 
 @pytest.mark.parametrize("kind", ["empty", "junk"])
 def test_members_that_cannot_boot(uefi, tmp_path, kind):
-    """The card is first in the order, and none of its four members can be booted: the firmware says so of each, and goes
-    on to the next entry, an ordinary disk. Of the members with junk one has a sector 0 that cannot be read."""
+    """The card is first in the order, and none of its four members can be booted: the firmware says so of each, and
+    goes on to the next entry, an ordinary disk. Of the members with junk one has a sector 0 that cannot be read."""
     paths = [junk(tmp_path / f"{phy}.img") if kind == "junk" else empty(tmp_path / f"{phy}.img") for phy in range(4)]
     program = BUILD / "tests" / "firmware" / "uefi" / "check.efi"
     ordinary = ovmf.fat_disk(tmp_path / "ordinary.img", {"EFI/BOOT/BOOTX64.EFI": program}, mib=4)

@@ -33,8 +33,8 @@ enum sense_key {
   KEY_ATTENTION = 6,
 };
 #define CODE_OUT_OF_RANGE 0x21
-#define ATTENTIONS \
-  8 /* the drive has news, which come before any command; more than so many are no news */
+/* The drive has news, which come before any command; more than so many are no news. */
+#define ATTENTIONS 8
 
 static void fill_table(unsigned phy, const struct ScsiCommand *command) {
   uint8_t *table = memory()->table, *open = table + OPEN_FRAME_AT;
