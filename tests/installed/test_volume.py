@@ -11,7 +11,10 @@ from pc import striped
 
 @pytest.fixture(scope="module")
 def members(system, tmp_path_factory):
-    return [str(path) for path in striped(system, tmp_path_factory.mktemp("members"))]
+    paths = striped(system, tmp_path_factory.mktemp("members"))
+    yield [str(path) for path in paths]
+    for path in paths:
+        path.unlink()
 
 
 @pytest.mark.parametrize("firmware, words, boots", [
