@@ -135,3 +135,16 @@ def test_bootindex_while_it_runs(launch):
 def test_the_same_bootindex_twice_is_refused():
     words = refused(*bare(member(0, bootindex=3), member(1, bootindex=3)))
     assert "bootindex 3 has already been used" in words
+
+
+def test_a_volume_has_the_cards_bootindex(launch):
+    """mode=vca: one entry, a SCSI disk. A member does not boot by itself, a replaced one neither."""
+    drives = "".join(f",drive{number}=n{number}" for number in range(4))
+    vm = launch(*(word for number in range(4) for word in storage.null_node(f"n{number}")),
+                "-device", f"revodrive3-x2,id=card,addr=4,mode=vca,bootindex=3{drives}")
+    assert boot_order(vm) == ["/pci@i0cf8/scsi@4/channel@0/disk@0,0"]
+    path = "/machine/peripheral/card/port1"
+    vm.qmp("device_del", id=path)
+    vm.wait_event("DEVICE_DELETED", path=path)
+    with pytest.raises(Exception, match="bootindex=4 on the SSD of phy 1: .* give the card a bootindex"):
+        vm.qmp("device_add", driver="sf2281", bus="card.0", port=1, drive="n1", bootindex=4)

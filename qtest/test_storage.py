@@ -226,7 +226,7 @@ def test_read_only_is_refused(tmp_path):
     ["-device", X2 + ",drive0=d0,logical_block_size=4096"],
     ["-device", "marvell-88se9485,id=hba", "-device",
      "sf2281,bus=hba.0,port=0,drive=d0,logical_block_size=4096"]], ids=["simple", "explicit"])
-def test_4k_sectors_are_refused(tmp_path, device):
+def test_c048_4k_sectors_are_refused(tmp_path, device):
     """C048: names the property, the value and what is allowed."""
     text = refused(*one(tmp_path, 64 * MIB), *device)
     assert_one_clear_message(text, "logical_block_size", "4096", "512")

@@ -32,7 +32,7 @@ def nodes(tmp_path, count=4):
     ("mode=raid", "jbod, vca"), ("mode=vca,policy=mirror", "dispatch"), ("policy=stripe", "mode=vca"),
     ("vca-phys=4", "mode=vca"), ("mode=vca,vca-phys=3", "must be 1, or 4"),
     ("chunk=64k", "mode=vca"), ("mode=vca,chunk=3000", "power of two"), ("mode=vca,chunk=32M", "16 MiB"),
-    ("mode=vca,chunk=8G", "16 MiB"), ("mode=vca,bootindex=1", "option ROM")])
+    ("mode=vca,chunk=8G", "16 MiB")])
 def test_wrong_properties(tmp_path, props, named):
     drives = "".join(f",drive{i}=d{i}" for i in range(4))
     words = refused(*nodes(tmp_path), "-device", f"{X2}{drives},{props}")

@@ -9,6 +9,11 @@
  * slot, which is the phy (hw/rom/bios/startup.c). OVMF takes the path for an AHCI disk and
  * translates it to the device path PciRoot()/Pci(SLOT)/Sata(PHY,0xFFFF,0x0). The card's real path
  * has neither, hence the entry in the name of the device above the card.
+ *
+ * With mode=vca the first member stands for the volume, in the form of a SCSI disk, which is
+ * Scsi(0x0,0x0) in UEFI:
+ *
+ *   <path of the card's bus>/scsi@SLOT/channel@0/disk@0,0
  */
 #include "glue.h"
 
@@ -24,6 +29,8 @@ static char *suffix_of(RevoCard *card, uint32_t port) {
   unsigned slot = PCI_SLOT(card->pci.devfn), function = PCI_FUNC(card->pci.devfn);
   g_autofree char *unit =
       function ? g_strdup_printf("%x,%x", slot, function) : g_strdup_printf("%x", slot);
+  if (revo_is_vca(card))
+    return g_strdup_printf("/scsi@%s/channel@0/disk@0,0", unit);
   g_autofree char *instance = port ? g_strdup_printf(":rom%x", port) : g_strdup("");
 
   return g_strdup_printf("/pci8086,2922@%s%s/drive@%x/disk@0", unit, instance, port);
@@ -35,6 +42,14 @@ bool revo_boot_connect(RevoMember *member, Error **errp) {
 
   if (member->conf.bootindex < 0)
     return true;
+  if (revo_is_vca(card) && member->port > 0) {
+    error_setg(errp,
+               "%s: bootindex=%" PRId32
+               " on the SSD of phy %u: with mode=vca the volume boots; give "
+               "the card a bootindex",
+               revo_name(card), member->conf.bootindex, member->port);
+    return false;
+  }
   check_boot_index(member->conf.bootindex, errp);
   if (*errp)
     return false;

@@ -66,13 +66,6 @@ static bool check_mode(RevoCard *card, Error **errp) {
                policy);
     return false;
   }
-  if (revo_is_vca(card) && card->conf.bootindex >= 0) {
-    error_setg(errp,
-               "%s: bootindex=%" PRId32 ": not with mode=" MODE_VCA
-               "; the option ROM knows SATA drives only",
-               revo_name(card), card->conf.bootindex);
-    return false;
-  }
   if (card->chunk > UINT32_MAX) {
     error_setg(errp, "%s: chunk=%" PRIu64 ": must be a power of two from 4 KiB to 16 MiB",
                revo_name(card), card->chunk);
@@ -277,7 +270,7 @@ REVO_PROPERTIES board_properties[] = {
 };
 
 static const RevoHelp board_help[] = {
-    {"bootindex", "boot order of the first SSD (-1: none)"},
+    {"bootindex", "boot order of the first SSD, or of the volume (-1: none)"},
     {"discard", "TRIM of the guest discards in the image (off: TRIM succeeds and the image stays)"},
     {"frozen", "security of the SSDs is frozen at power-on, as firmware leaves it"},
     {"trim-reads",

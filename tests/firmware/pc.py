@@ -78,6 +78,9 @@ class Pc:
 
     def qmp(self, *commands):
         """Runs QMP commands, each a name or (name, arguments); the answer of the last one."""
+        deadline = time.monotonic() + HANG_S
+        while not self.qmp_socket.exists() and self.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(POLL_S)
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(self.qmp_socket))
             stream = line.makefile("rw")
@@ -116,6 +119,49 @@ class Pc:
 
 def block_node(name, path):
     return ["-blockdev", f"driver=raw,node-name={name},file.driver=file,file.filename={path}"]
+
+
+CHUNK = 64 << 10  # of a volume, by default
+
+
+def chunks(path):
+    """Numbers of the chunks of a file that may hold data."""
+    with open(path, "rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        at = 0
+        while at < end:
+            try:
+                at = file.seek(at, os.SEEK_DATA)
+            except OSError:  # none behind here
+                return
+            hole = file.seek(at, os.SEEK_HOLE)
+            yield from range(at // CHUNK, -(-hole // CHUNK))
+            at = -(-hole // CHUNK) * CHUNK
+
+
+def striped(path, folder, members=4):
+    """Files for the members of a card with mode=vca, which hold the file chunk by chunk in turn."""
+    paths = [pathlib.Path(folder) / f"member{number}.img" for number in range(members)]
+    files = [open(one, "wb") for one in paths]  # noqa: SIM115  # closed below
+    with open(path, "rb") as source:
+        for file in files:
+            file.truncate(os.path.getsize(path) // members)
+        for number in chunks(path):
+            source.seek(number * CHUNK)
+            files[number % members].seek(number // members * CHUNK)
+            files[number % members].write(source.read(CHUNK))
+    for file in files:
+        file.close()
+    return paths
+
+
+def volume(path, folder, more=""):
+    """QEMU's arguments for a card with mode=vca that holds the file."""
+    arguments, drives = [], []
+    for number, member in enumerate(striped(path, folder)):
+        arguments += block_node(f"d{number}", member)
+        drives.append(f"drive{number}=d{number}")
+    return [*arguments, "-device", ",".join(["revodrive3-x2,mode=vca", *drives, *([more] if more else [])])]
 
 
 def boot_sector(text):

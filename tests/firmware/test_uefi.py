@@ -9,7 +9,7 @@ import struct
 import pytest
 
 import ovmf
-from pc import BUILD, block_node
+from pc import BUILD, block_node, volume
 
 MIB = 1 << 20
 SCRATCH_MIB = 64
@@ -46,13 +46,19 @@ def junk(path):
     return path
 
 
-def members(paths, faults=None):
-    """A bare bridge in slot 9 with these SSDs."""
+def empty(path):
+    path.write_bytes(bytes(4 * MIB))
+    return path
+
+
+def members(paths, faults=None, bootindex=None):
+    """A bare bridge in slot 9 with these SSDs, which boot in this order."""
     arguments = ["-device", "marvell-88se9485,id=hba,addr=9"]
     for phy, path in enumerate(paths):
         rules = (faults or {}).get(phy)
         arguments += [*block_node(f"d{phy}", path),
-                      "-device", f"sf2281,bus=hba.0,port={phy},drive=d{phy},serial=SSD-{phy}"
+                      "-device", f"sf2281,id=ssd{phy},bus=hba.0,port={phy},drive=d{phy},serial=SSD-{phy}"
+                      + (f",bootindex={bootindex + phy}" if bootindex is not None else "")
                       + (f",faults={rules}" if rules else "")]
     return arguments
 
@@ -68,8 +74,7 @@ def test_shell_names_driver_and_disks_and_check_efi_is_content(uefi, tmp_path):
     """One boot. Nothing on the disks can be booted: one is empty, one is junk and its sector 0 cannot be read, so
     the firmware goes on to its shell. The shell lists driver and disks by name; check.efi judges Block I/O, Block
     I/O 2, Disk Info and ATA Pass Thru. The driver can be taken from the card and given back."""
-    script = ("map -r\ndrivers\ndevices\nfs0:\ncheck.efi\ndisconnect -r\nconnect -r\nmap -r\n"
-              "echo the end\nreset -s\n")
+    script = "map -r\ndrivers\ndevices\nfs0:\ncheck.efi\ndisconnect -r\nconnect -r\nmap -r\necho the end\n"
     paths = [tagged(tmp_path / "scratch.img", "scratch"), tagged(tmp_path / "silent.img", "silent"),
              ovmf.fat_disk(tmp_path / "tools.img", {
                  "startup.nsh": script, "check.efi": BUILD / "tests" / "firmware" / "uefi" / "check.efi"}),
@@ -78,8 +83,10 @@ def test_shell_names_driver_and_disks_and_check_efi_is_content(uefi, tmp_path):
     guest.wait_for("UEFI Interactive Shell", 120)
     guest.send("\x20")
     guest.wait_for(r"check\.efi: \d+ checks, \d+ failed: ", 120)
-    guest.wait_for("the end", 60)
-    assert guest.wait_end() == 0
+    guest.wait_for("^the end", 60)
+    count, sectors = (guest.qmp(("qom-get", {"path": "ssd0", "property": name})) for name in ("reads", "read-sectors"))
+    guest.stop()
+    assert sectors > 25000 and sectors / count > 128  # long reads are not cut into small ones
     text = guest.console()
     assert re.search(r"check\.efi: \d{3} checks, 0 failed: GOOD", text), guest.report()
     assert re.search(rf"^[0-9A-F]+ +[0-9A-F]+ D - - +1 +- {DRIVER}", text, re.M)
@@ -96,6 +103,43 @@ def test_shell_names_driver_and_disks_and_check_efi_is_content(uefi, tmp_path):
         last = disk.read()
     lba = SCRATCH_MIB * MIB // 512 - 1
     assert last == bytes((lba * 7 + at + at // 256 + 3) & 0xFF for at in range(512))
+
+
+def test_volume(uefi, tmp_path):
+    """mode=vca: one disk over all SSDs, by SCSI commands. check.efi judges Block I/O, Block I/O 2 and Ext SCSI Pass
+    Thru; driver and disk have names, and the driver can be taken from the card and given back."""
+    script = "map -r\ndrivers\ndevices\nfs0:\ncheck.efi\ndisconnect -r\nconnect -r\nmap -r\necho the end\nreset -s\n"
+    tools = ovmf.fat_disk(tmp_path / "tools.img", {
+        "startup.nsh": script, "check.efi": BUILD / "tests" / "firmware" / "uefi" / "check.efi"})
+    guest = uefi(*volume(tagged(tmp_path / "scratch.img", "scratch"), tmp_path, "addr=9,bootindex=0"),
+                 *block_node("tools", tools), "-device", "ide-hd,drive=tools,bootindex=1")
+    guest.wait_for(f'failed to load Boot[0-9A-F]{{4}} "UEFI OCZ REVODRIVE3 X2 " from {re.escape(CARD)}/Scsi', 120)
+    guest.wait_for("UEFI Interactive Shell", 120)
+    guest.send("\x20")
+    guest.wait_for(r"check\.efi: \d+ checks, \d+ failed: ", 120)
+    guest.wait_for("the end", 60)
+    assert guest.wait_end() == 0
+    text = guest.console()
+    assert re.search(r"check\.efi: \d{2,3} checks, 0 failed: GOOD", text), guest.report()
+    assert re.search(rf"^[0-9A-F]+ +[0-9A-F]+ D - - +1 +- {DRIVER}", text, re.M)
+    assert "OCZ REVODRIVE3 X2" in shell_lines(text, "devices")
+    maps = re.findall(r"> map -r\n(.*?)\n\S*> ", text, re.S)
+    assert [f"{CARD}/Scsi(0x0,0x0)" in listed for listed in maps] == [True, True]
+
+
+@pytest.mark.parametrize("kind", ["empty", "junk"])
+def test_members_that_cannot_boot(uefi, tmp_path, kind):
+    """The card is first in the order, and none of its four members can be booted: the firmware says so of each, and
+    goes on to the next entry, an ordinary disk. Of the members with junk one has a sector 0 that cannot be read."""
+    paths = [junk(tmp_path / f"{phy}.img") if kind == "junk" else empty(tmp_path / f"{phy}.img") for phy in range(4)]
+    program = BUILD / "tests" / "firmware" / "uefi" / "check.efi"
+    ordinary = ovmf.fat_disk(tmp_path / "ordinary.img", {"EFI/BOOT/BOOTX64.EFI": program}, mib=4)
+    guest = uefi(*members(paths, {2: FAULTS[3]} if kind == "junk" else {}, bootindex=1),
+                 *block_node("ordinary", ordinary), "-device", "ide-hd,drive=ordinary,bootindex=9")
+    for phy in range(4):
+        guest.wait_for(rf'failed to load Boot[0-9A-F]{{4}} "UEFI OCZ-REVODRIVE3 X2 SSD-{phy} "', 180)
+    guest.wait_for(r'starting Boot[0-9A-F]{4} "UEFI QEMU HARDDISK ', 60)
+    guest.wait_for("check.efi: .*: BAD", 60)
 
 
 def test_c045_bootindex_chooses_over_two_cards(uefi, tmp_path):

@@ -6,7 +6,10 @@
  *   text.c      puts words and numbers into a buffer
  *   connect.c   makes a phy's drive a disk of the BIOS (boot connection vector)
  *   disk.c      INT 13h
- *   bridge.c    the 88SE94xx: links, one ATA command at a time, polled
+ *   ata.c       commands of a SATA drive
+ *   scsi.c      commands of a SAS drive, which is what a card with mode=vca has
+ *   volume.c    at power-on: asks a SAS drive who it is
+ *   bridge.c    the 88SE94xx: links, one command at a time, polled
  *
  * There is no heap, and no variable but those of entry.S (written at power-on only) and struct
  * Memory. Interrupts are off; yield() lets them in.
@@ -19,6 +22,7 @@
 #include <stdint.h>
 
 #include "image.h"
+#include "../sas_hash.h"
 
 #define SECTOR_BYTES 512
 #define PHYS_PER_CORE 4
@@ -33,8 +37,10 @@ enum drive_state {
 
 struct Drive {
   uint8_t state; /* enum drive_state */
-  uint8_t lba48;
-  uint16_t cylinders, heads; /* logical geometry, with SECTORS_PER_TRACK */
+  bool is_sas;
+  uint8_t address[SAS_ADDRESS_BYTES]; /* of a SAS drive */
+  uint8_t lba48;                      /* of a SATA drive */
+  uint16_t cylinders, heads;          /* logical geometry, with SECTORS_PER_TRACK */
   uint64_t sectors;
   char model[41], serial[21], firmware[9];
 };
@@ -43,13 +49,16 @@ struct Drive {
 
 /* Memory of the chip and of the running system, from PMM. Layouts: docs/registers.md. */
 #define RING_ENTRIES 16
+#define OPEN_FRAME_AT 0x40
+#define RESPONSE_AT 8 /* in the status buffer, behind the error information */
+#define STATUS_BYTES 128
 struct Memory {
   uint32_t header[16]; /* command list of one slot */
   uint32_t tx[RING_ENTRIES];
   uint32_t rx_mirror, rx[RING_ENTRIES];
   uint32_t unused[3];
-  uint8_t table[128]; /* H2D FIS first */
-  uint32_t status[4];
+  uint8_t table[128]; /* H2D FIS or SSP frame first; the open address frame at OPEN_FRAME_AT */
+  uint8_t status[STATUS_BYTES];
   uint32_t prd[4];
   uint16_t identify[256];
   uint8_t fis[0x900]; /* of register set 0 only */
@@ -91,17 +100,57 @@ void delay_start(void); /* measures the clock; everything below needs it */
 uint64_t deadline_after(uint32_t ms);
 bool is_past(uint64_t deadline);
 
-/* An ATA command. `address` and `bytes` describe one physically contiguous buffer. */
-struct Command {
-  uint8_t opcode, device;
-  uint16_t count;
-  uint64_t lba;
-  uint32_t address, bytes;
-  bool is_write;
+/* What the chip gets told about a command whose table is filled. */
+struct Delivery {
+  uint32_t kind;           /* bits of the ring entry */
+  uint32_t flags, lengths; /* of the command header */
+  uint32_t prds;           /* as the header states them */
+  uint32_t address, bytes; /* one physically contiguous buffer */
   uint32_t timeout_ms;
 };
 
-/* STATUS_…; `moved` (may be NULL): sectors before the one that failed, as the drive tells it. */
-uint8_t bridge_run(unsigned phy, const struct Command *command, uint32_t *moved);
+#define KIND_SSP 1
+#define KIND_STP 3
+
+#define RX_RESPONSE 0x40000
+#define RX_ERROR 0x20000
+
+/* STATUS_OK: the command has ended, with this entry of the completion ring. */
+uint8_t bridge_deliver(unsigned phy, const struct Delivery *delivery, uint32_t *entry);
+
+/* Whether the drive on a link that is up is a SAS one, and its address. */
+bool bridge_is_sas(unsigned phy, uint8_t *address);
+
+void clear(volatile void *memory, uint32_t bytes);
+
+/* What INT 13h asks a drive for. */
+enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_VERIFY, ACCESS_SEEK };
+
+struct Range {
+  uint64_t lba;
+  uint32_t count, address;
+};
+
+#define TIMEOUT_MS 10000
+
+/* ata.c, scsi.c: STATUS_…; `moved`: sectors that were moved, or came before the one that failed. */
+uint8_t ata_access(unsigned phy, enum access access, const struct Range *range, uint32_t *moved);
+uint8_t scsi_access(unsigned phy, enum access access, const struct Range *range, uint32_t *moved);
+
+/* IDENTIFY DEVICE, into struct Memory. */
+uint8_t ata_identify(unsigned phy, uint32_t timeout_ms);
+
+/* A SCSI command to LUN 0. */
+struct ScsiCommand {
+  uint8_t cdb[16];
+  uint32_t address, bytes;
+  uint32_t timeout_ms;
+  bool is_write;
+};
+
+uint8_t scsi_run(unsigned phy, const struct ScsiCommand *command);
+
+/* volume.c */
+enum drive_state find_sas_drive(unsigned phy);
 
 #endif

@@ -32,24 +32,17 @@
 #define SER_CTLSTAT 0x1D0 /* + 4 * phy */
 #define SER_RESET 0x01
 #define SER_READY 0x100000
+#define CFG_ADDR 0x200 /* + 8 * phy */
+#define CFG_ATTACHED_ADDRESS 0x128
 #define VSR_ADDR 0x250 /* + 8 * phy */
 #define VSR_CONFIG 0x08
+#define VSR_TYPE 0x0C
+#define TYPE_MASK 0x3F0000
+#define TYPE_SAS 0x100000
 #define VSR_DISABLED 0x0084FFFE
 #define VSR_ENABLED 0x0004FFFF
 
 #define RX_NONE 0xFFF
-#define RX_ERROR 0x20000
-#define D2H_AT 0x840 /* in the FIS area */
-
-#define FIS_H2D 0x27
-#define FIS_COMMAND 0x80
-#define ATA_ERR 0x01
-#define ATA_DF 0x20
-#define ATA_BUSY 0x88 /* BSY, DRQ */
-#define ERROR_UNC 0x40
-#define ERROR_IDNF 0x10
-#define ERROR_ICRC 0x80
-
 #define CANCEL_LINK_MS 200
 
 static volatile uint32_t *reg(uint32_t offset) {
@@ -160,50 +153,49 @@ bool bridge_has_signature(unsigned phy) {
   return *core_reg(phy, PORT_STAT + 8 * (phy % PHYS_PER_CORE)) & PORT_SIGNATURE;
 }
 
+static uint32_t read_indirect(unsigned phy, uint32_t space, uint32_t offset) {
+  *core_reg(phy, space + 8 * (phy % PHYS_PER_CORE)) = offset;
+  return *core_reg(phy, space + 8 * (phy % PHYS_PER_CORE) + 4);
+}
+
+bool bridge_is_sas(unsigned phy, uint8_t *address) {
+  if ((read_indirect(phy, VSR_ADDR, VSR_TYPE) & TYPE_MASK) != TYPE_SAS)
+    return false;
+  for (unsigned i = 0; i < SAS_ADDRESS_BYTES; i++)
+    address[i] =
+        (uint8_t)(read_indirect(phy, CFG_ADDR, CFG_ATTACHED_ADDRESS + i / 4 * 4) >> (8 * (i % 4)));
+  return true;
+}
+
 /* ------------------------------------------------------------------------------------- commands */
 
-static void fill_fis(uint8_t *fis, const struct Command *command) {
-  for (unsigned i = 0; i < 20; i++)
-    fis[i] = 0;
-  fis[0] = FIS_H2D;
-  fis[1] = FIS_COMMAND;
-  fis[2] = command->opcode;
-  fis[7] = command->device;
-  for (unsigned i = 0; i < 3; i++) {
-    fis[4 + i] = (uint8_t)(command->lba >> (8 * i));
-    fis[8 + i] = (uint8_t)(command->lba >> (24 + 8 * i));
-  }
-  fis[12] = (uint8_t)command->count;
-  fis[13] = (uint8_t)(command->count >> 8);
+void clear(volatile void *memory, uint32_t bytes) {
+  for (volatile uint8_t *byte = memory; bytes; bytes--)
+    *byte++ = 0;
 }
 
-static void fill_slot(const struct Command *command) {
+static void fill_slot(const struct Delivery *delivery) {
   struct Memory *m = memory();
-  uint32_t prds = !command->bytes ? 0 : command->is_write ? 1 : 255;
 
-  for (unsigned i = 0; i < 16; i++)
-    m->header[i] = 0;
-  m->header[0] = prds << 16;
-  m->header[1] = 0x01000005; /* lengths of the command and of a response, in dwords */
-  m->header[3] = command->bytes;
+  clear(m->header, sizeof(m->header));
+  clear(m->status, sizeof(m->status));
+  m->header[0] = delivery->flags | delivery->prds << 16;
+  m->header[1] = delivery->lengths;
+  m->header[3] = delivery->bytes;
   m->header[4] = physical(m->table);
-  m->header[6] = physical(m->table); /* open address frame: direct links have no use for it */
+  m->header[6] = physical(m->table + OPEN_FRAME_AT);
   m->header[8] = physical(m->status);
-  m->header[10] = prds ? physical(m->prd) : 0;
-  m->prd[0] = command->address;
+  m->header[10] = delivery->prds ? physical(m->prd) : 0;
+  m->prd[0] = delivery->address;
   m->prd[1] = 0;
-  m->prd[2] = command->bytes;
+  m->prd[2] = delivery->bytes;
   m->prd[3] = 0;
-  m->status[0] = m->status[1] = 0;
-  fill_fis(m->table, command);
-  for (unsigned i = 0; i < 20; i++)
-    m->fis[D2H_AT + i] = 0;
 }
 
-static void start(unsigned phy) {
+static void start(unsigned phy, uint32_t kind) {
   struct Memory *m = memory();
 
-  m->tx[0] = 3u << 29 | 1u << 28 | 1u << (12 + phy % PHYS_PER_CORE);
+  m->tx[0] = kind << 29 | 1u << 28 | 1u << (12 + phy % PHYS_PER_CORE);
   m->rx_mirror = RX_NONE;
   __asm__ volatile("" : : : "memory");
   *core_reg(phy, RX_CFG) = RING_ENTRIES | RING_ENABLE;
@@ -236,46 +228,17 @@ static void cancel(unsigned phy) {
     ;
 }
 
-static uint32_t sectors_moved(const struct Command *command, const volatile uint8_t *d2h) {
-  uint32_t low = d2h[4] | (uint32_t)d2h[5] << 8 | (uint32_t)d2h[6] << 16 | (uint32_t)d2h[8] << 24;
-  uint32_t moved = low - (uint32_t)command->lba;
-
-  return moved < command->count ? moved : 0;
-}
-
-static uint8_t outcome(const struct Command *command, const volatile uint8_t *d2h, bool is_error) {
-  uint8_t status = d2h[2], error = d2h[3];
-
-  if (status & ATA_DF)
-    return command->is_write ? STATUS_WRITE_FAULT : STATUS_CONTROLLER;
-  if (!(status & (ATA_ERR | ATA_BUSY)))
-    return is_error ? STATUS_CONTROLLER : STATUS_OK;
-  if (error & (ERROR_UNC | ERROR_ICRC))
-    return STATUS_UNCORRECTABLE;
-  return error & ERROR_IDNF ? STATUS_NOT_FOUND : STATUS_CONTROLLER;
-}
-
-uint8_t bridge_run(unsigned phy, const struct Command *command, uint32_t *moved) {
-  struct Memory *m = memory();
-
-  if (moved)
-    *moved = 0;
+uint8_t bridge_deliver(unsigned phy, const struct Delivery *delivery, uint32_t *entry) {
   if (!bridge_link_up(phy))
     return STATUS_NOT_READY;
-  fill_slot(command);
-  start(phy);
-  if (!wait_done(command->timeout_ms)) {
+  fill_slot(delivery);
+  start(phy, delivery->kind);
+  if (!wait_done(delivery->timeout_ms)) {
     cancel(phy);
     return STATUS_TIMEOUT;
   }
   rings_off(phy);
   *core_reg(phy, INT_STAT) = *core_reg(phy, INT_STAT);
-
-  const volatile uint8_t *d2h = &m->fis[D2H_AT];
-  uint8_t result = outcome(command, d2h, *(volatile uint32_t *)&m->rx[0] & RX_ERROR);
-  if (moved && result == STATUS_UNCORRECTABLE)
-    *moved = sectors_moved(command, d2h);
-  if (moved && result == STATUS_OK)
-    *moved = command->count;
-  return result;
+  *entry = *(volatile uint32_t *)&memory()->rx[0];
+  return STATUS_OK;
 }

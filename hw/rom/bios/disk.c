@@ -12,17 +12,6 @@
 
 #define CHS_SECTORS_MAX 128 /* 64 KiB */
 #define EXT_SECTORS_MAX 127
-#define TIMEOUT_MS 10000
-
-#define ATA_READ_DMA 0xC8
-#define ATA_READ_DMA_EXT 0x25
-#define ATA_WRITE_DMA 0xCA
-#define ATA_WRITE_DMA_EXT 0x35
-#define ATA_VERIFY 0x40
-#define ATA_VERIFY_EXT 0x42
-
-#define DEVICE_LBA 0x40
-
 union Register {
   uint32_t e;
   uint16_t x;
@@ -70,13 +59,6 @@ _Static_assert(sizeof(struct Parameters) == 74, "EDD-3, table 15");
 #define PARAMETERS_EDD3 66 /* a device path of 8 bytes */
 #define PARAMETERS_EDD4 74
 
-enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_VERIFY, ACCESS_SEEK };
-
-struct Range {
-  uint64_t lba;
-  uint32_t count, address;
-};
-
 static uint32_t linear(uint16_t segment, uint16_t offset) {
   return (uint32_t)segment * 16 + offset;
 }
@@ -84,25 +66,8 @@ static uint32_t linear(uint16_t segment, uint16_t offset) {
 /* --------------------------------------------------------------------------------------- access */
 
 static uint8_t run(unsigned phy, enum access access, const struct Range *range, uint32_t *moved) {
-  static const uint8_t plain[] = {ATA_READ_DMA, ATA_WRITE_DMA, ATA_VERIFY};
-  static const uint8_t extended[] = {ATA_READ_DMA_EXT, ATA_WRITE_DMA_EXT, ATA_VERIFY_EXT};
-  const struct Drive *drive = &memory()->drives[phy];
-  struct Command command = {
-      .opcode = drive->lba48 ? extended[access] : plain[access],
-      .device = DEVICE_LBA,
-      .count = (uint16_t)range->count,
-      .lba = range->lba,
-      .address = range->address,
-      .bytes = access == ACCESS_VERIFY ? 0 : range->count * SECTOR_BYTES,
-      .is_write = access == ACCESS_WRITE,
-      .timeout_ms = TIMEOUT_MS,
-  };
-
-  if (!drive->lba48) {
-    command.device |= (uint8_t)(range->lba >> 24 & 0x0F);
-    command.lba &= 0xFFFFFF;
-  }
-  return bridge_run(phy, &command, moved);
+  return memory()->drives[phy].is_sas ? scsi_access(phy, access, range, moved)
+                                      : ata_access(phy, access, range, moved);
 }
 
 static bool is_inside(unsigned phy, const struct Range *range) {
@@ -210,6 +175,7 @@ static void copy(void *to, const void *from, uint32_t bytes) {
 }
 
 static void fill_path(struct Parameters *p, unsigned phy, bool is_long) {
+  const struct Drive *drive = &memory()->drives[phy];
   const uint8_t *bytes = (const uint8_t *)&p->key;
   uint8_t path_bytes =
       is_long ? PARAMETERS_EDD4 - PARAMETERS_EDD2 : PARAMETERS_EDD3 - PARAMETERS_EDD2;
@@ -219,11 +185,14 @@ static void fill_path(struct Parameters *p, unsigned phy, bool is_long) {
   p->key = 0xBEDD;
   p->path_bytes = path_bytes;
   copy(p->bus, "PCI ", 4);
-  copy(p->interface, "SATA    ", 8);
+  copy(p->interface, drive->is_sas ? "SAS     " : "SATA    ", 8);
   p->interface_path[0] = (uint8_t)(bdf >> 8);
   p->interface_path[1] = bdf >> 3 & 0x1F;
   p->interface_path[2] = bdf & 7;
-  p->device_path[0] = (uint8_t)phy;
+  if (drive->is_sas)
+    copy(p->device_path, drive->address, SAS_ADDRESS_BYTES); /* and LUN 0 */
+  else
+    p->device_path[0] = (uint8_t)phy;
   for (unsigned i = 0; i < path_bytes; i++)
     sum = (uint8_t)(sum + bytes[i]);
   *checksum = (uint8_t)-sum;

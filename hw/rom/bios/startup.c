@@ -19,8 +19,6 @@
 #define SIGNATURE_MS 2000
 #define IDENTIFY_MS 3000
 
-#define ATA_IDENTIFY 0xEC
-
 #define CYLINDERS_MAX 1024
 
 #define PNP_BYTES 32
@@ -160,23 +158,26 @@ static INIT enum drive_state read_identity(struct Drive *drive) {
   return identify[128] & 4 ? DRIVE_LOCKED : DRIVE_READY;
 }
 
-static INIT enum drive_state find_drive(unsigned phy) {
-  struct Memory *m = memory();
-  struct Command command = {
-      .opcode = ATA_IDENTIFY,
-      .address = (uint32_t)m->identify + rom_base,
-      .bytes = SECTOR_BYTES,
-      .timeout_ms = IDENTIFY_MS,
-  };
-
-  if (!bridge_link_up(phy))
-    return DRIVE_NONE;
+static INIT enum drive_state find_sata_drive(unsigned phy) {
   for (uint64_t end = deadline_after(SIGNATURE_MS); !bridge_has_signature(phy); yield())
     if (is_past(end))
       return DRIVE_BAD;
-  if (bridge_run(phy, &command, NULL))
+  if (ata_identify(phy, IDENTIFY_MS))
     return DRIVE_BAD;
-  return read_identity(&m->drives[phy]);
+  return read_identity(&memory()->drives[phy]);
+}
+
+static INIT enum drive_state find_drive(unsigned phy) {
+  struct Drive *drive = &memory()->drives[phy];
+
+  if (!bridge_link_up(phy))
+    return DRIVE_NONE;
+  if (!bridge_is_sas(phy, drive->address))
+    return find_sata_drive(phy);
+  enum drive_state state = find_sas_drive(phy);
+  if (state == DRIVE_READY)
+    choose_geometry(drive);
+  return state;
 }
 
 /* ---------------------------------------------------------------------------------------- texts */

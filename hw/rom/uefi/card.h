@@ -6,10 +6,13 @@
 
 #include "ata_pass_thru.h"
 #include "hba.h"
+#include "scsi_pass_thru.h"
 
 typedef struct {
   AtaPassThru ata;  // first: the protocol's own pointer finds the card
   AtaMode mode;
+  ScsiPassThru scsi;  // published when there is a volume
+  ScsiMode scsi_mode;
   Hba hba;
   EFI_EVENT exit_event;
   UINT64 old_attributes;  // of the PCI function
@@ -18,6 +21,9 @@ typedef struct {
 // pass_thru.c: fills the protocol of a card.
 VOID ata_init(Card *card);
 BOOLEAN ata_is_ours(const AtaPassThru *ata);
+
+// scsi_pass_thru.c: the same.
+VOID scsi_init(Card *card);
 
 // names.c
 extern EFI_COMPONENT_NAME_PROTOCOL component_name;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // UEFI driver of the card (UEFI specification 2.10, chapter 11): binds to the PCI function, starts
-// the bridge and publishes ATA Pass Thru. The ATA bus driver that each UEFI firmware for ATA disks
-// has does the rest: a handle, a device path and Block I/O for each SSD.
+// the bridge and publishes ATA Pass Thru, and Ext SCSI Pass Thru when the card shows a volume over
+// its SSDs. The firmware's own drivers for ATA and SCSI disks do the rest: a handle, a device path
+// and Block I/O for each disk.
 //
 // When boot services end the bridge is stopped, so that the system's own driver finds it idle.
 #include "boot.h"
@@ -13,6 +14,7 @@ enum { CLASS_MASS_STORAGE = 0x01 };
 EFI_BOOT_SERVICES *boot_services;
 EFI_GUID ata_pass_thru_guid = ATA_PASS_THRU_GUID;
 EFI_GUID pci_io_guid = EFI_PCI_IO_PROTOCOL_GUID;
+static EFI_GUID scsi_pass_thru_guid = SCSI_PASS_THRU_GUID;
 static EFI_GUID binding_guid = EFI_DRIVER_BINDING_PROTOCOL_GUID;
 static EFI_GUID component_name_guid = EFI_COMPONENT_NAME_PROTOCOL_GUID;
 static EFI_GUID component_name2_guid = EFI_COMPONENT_NAME2_PROTOCOL_GUID;
@@ -74,15 +76,34 @@ static VOID restore_function(Card *card, EFI_PCI_IO_PROTOCOL *pci) {
   pci->Attributes(pci, EfiPciIoAttributeOperationSet, card->old_attributes, NULL);
 }
 
+static EFI_STATUS publish_volume(Card *card, EFI_HANDLE controller) {
+  if (!card->hba.volumes)
+    return EFI_SUCCESS;
+  scsi_init(card);
+  return boot_services->InstallProtocolInterface(&controller, &scsi_pass_thru_guid,
+                                                 EFI_NATIVE_INTERFACE, &card->scsi);
+}
+
+static EFI_STATUS withdraw_volume(Card *card, EFI_HANDLE controller) {
+  return card->hba.volumes ? boot_services->UninstallProtocolInterface(
+                                 controller, &scsi_pass_thru_guid, &card->scsi)
+                           : EFI_SUCCESS;
+}
+
 static EFI_STATUS publish(Card *card, EFI_HANDLE controller) {
   EFI_STATUS status = boot_services->CreateEvent(EVT_SIGNAL_EXIT_BOOT_SERVICES, TPL_NOTIFY,
                                                  leave_boot_services, card, &card->exit_event);
 
   if (EFI_ERROR(status))
     return status;
-  ata_init(card);
-  status = boot_services->InstallProtocolInterface(&controller, &ata_pass_thru_guid,
-                                                   EFI_NATIVE_INTERFACE, &card->ata);
+  status = publish_volume(card, controller);
+  if (!EFI_ERROR(status)) {
+    ata_init(card);
+    status = boot_services->InstallProtocolInterface(&controller, &ata_pass_thru_guid,
+                                                     EFI_NATIVE_INTERFACE, &card->ata);
+    if (EFI_ERROR(status))
+      withdraw_volume(card, controller);
+  }
   if (EFI_ERROR(status))
     boot_services->CloseEvent(card->exit_event);
   return status;
@@ -136,11 +157,16 @@ static EFI_STATUS EFIAPI stop(EFI_DRIVER_BINDING_PROTOCOL *self, EFI_HANDLE cont
   (void)child_handles;
   if (EFI_ERROR(status) || !ata_is_ours(ata))
     return EFI_DEVICE_ERROR;
-  // Disconnects the ATA bus driver, or fails and leaves everything as it is.
-  status = boot_services->UninstallProtocolInterface(controller, &ata_pass_thru_guid, ata);
-  if (EFI_ERROR(status))
-    return EFI_DEVICE_ERROR;
   Card *card = (Card *)ata;
+
+  // Disconnects the drivers of the disks, or fails and leaves everything as it is.
+  if (EFI_ERROR(withdraw_volume(card, controller)))
+    return EFI_DEVICE_ERROR;
+  status = boot_services->UninstallProtocolInterface(controller, &ata_pass_thru_guid, ata);
+  if (EFI_ERROR(status)) {
+    publish_volume(card, controller);
+    return EFI_DEVICE_ERROR;
+  }
 
   boot_services->CloseEvent(card->exit_event);
   hba_close(&card->hba);

@@ -28,6 +28,7 @@ enum {
   INT_MASK = 0x154,
   PHY_EVENTS = 0x180,  // 8 bytes a phy: status, mask
   PHY_SERIAL = 0x1D0,  // 4 bytes a phy
+  PHY_CFG = 0x200,     // 8 bytes a phy: address, data
   PHY_VSR = 0x250,     // 8 bytes a phy: address, data
   ALL_VSR = 0x290,     // address, data: all phys at once
 };
@@ -48,6 +49,33 @@ enum {
   VSR_CONFIG = 0x08,
   VSR_DISABLED = 0x0084FFFE,
   VSR_ENABLED = 0x0004FFFF,
+  VSR_TYPE = 0x0C,
+  TYPE_MASK = 0x3F0000,
+  TYPE_SAS = 0x100000,
+  CFG_ATTACHED_ADDRESS = 0x128,
+};
+
+// Of the delivery ring's entries and of command headers.
+enum {
+  ENTRY_SSP = 0x30000000,
+  ENTRY_STP = 0x70000000,
+  LENGTHS_STP = 0x01000005,  // dwords: response 256, command 5
+  LENGTHS_SSP = 0x0100000D,
+  FLAGS_SSP = 0x200,  // transport layer retries
+  ENTRY_ERROR = 0x20000,
+  ENTRY_RESPONSE = 0x40000,
+};
+
+// SSP frames (SAS-2, 9.2).
+enum {
+  FRAME_COMMAND = 0x06,
+  CDB_AT = 24 + 12,
+  RESPONSE_AT = 8,  // in the status buffer, behind the bridge's own error information
+  DATA_PRESENT_AT = RESPONSE_AT + 10,
+  SCSI_STATUS_AT = RESPONSE_AT + 11,
+  SENSE_LENGTH_AT = RESPONSE_AT + 18,  // 16 of its 32 bits
+  SENSE_AT = RESPONSE_AT + 24,
+  DATA_SENSE = 2,
 };
 
 // A core's memory. One command at a time needs one slot; the rings have the driver's sizes.
@@ -73,6 +101,10 @@ enum {
 #define LINK_US (450 * MS)
 #define FIRST_POLL_US 10u
 #define LONGEST_POLL_US MS
+// A firmware has other disks to boot from: it waits neither for ever, nor half a minute for a read,
+// as some callers would. An erase may take its time.
+#define LONGEST_US 600000000ull
+#define LONGEST_TRANSFER_US 10000000ull
 #define STATUS_BAD 0xA9  // BSY, DF, DRQ, ERR
 #define STATUS_READY 0x40
 
@@ -200,13 +232,35 @@ static BOOLEAN is_up(Hba *hba, UINTN port) {
   UINTN phy = port % HBA_PHYS;
 
   return (reg(hba, core, PHY_SERIAL + 4 * phy) & SERIAL_READY) &&
-         (reg(hba, core, PHY_EVENTS + 8 * phy) & EVENT_SIGNATURE);
+         (hba_has_volume(hba, port) || (reg(hba, core, PHY_EVENTS + 8 * phy) & EVENT_SIGNATURE));
+}
+
+static UINT32 read_indirect(Hba *hba, UINTN port, UINT32 space, UINT32 at) {
+  HbaCore *core = core_of(hba, port);
+
+  space += (UINT32)(8 * (port % HBA_PHYS));
+  set_reg(hba, core, space, at);
+  stall(INDIRECT_US);
+  return reg(hba, core, space + 4);
+}
+
+static VOID find_volume(Hba *hba, UINTN port) {
+  if (hba_has(hba, port) ||
+      !(reg(hba, core_of(hba, port), PHY_SERIAL + 4 * (port % HBA_PHYS)) & SERIAL_READY) ||
+      (read_indirect(hba, port, PHY_VSR, VSR_TYPE) & TYPE_MASK) != TYPE_SAS)
+    return;
+  for (UINT32 at = 0; at < SAS_ADDRESS_BYTES; at += 4) {
+    UINT32 part = read_indirect(hba, port, PHY_CFG, CFG_ATTACHED_ADDRESS + at);
+
+    copy_mem(hba->addresses[port] + at, &part, sizeof(part));
+  }
+  hba->volumes |= 1 << port;
 }
 
 // An empty port cannot be told from a slow SSD, so this always lasts as long as the slowest may
 // take.
 static VOID find_ssds(Hba *hba) {
-  hba->attached = 0;
+  hba->attached = hba->volumes = 0;
   for (UINTN waited = 0; waited <= LINK_US && hba->attached != 0xFF; waited += 5 * MS) {
     stall(5 * MS);
     for (UINTN port = 0; port < HBA_PORTS; port++) {
@@ -214,6 +268,8 @@ static VOID find_ssds(Hba *hba) {
         hba->attached |= 1 << port;
     }
   }
+  for (UINTN port = 0; port < HBA_PORTS; port++)
+    find_volume(hba, port);
 }
 
 EFI_STATUS hba_open(Hba *hba, EFI_PCI_IO_PROTOCOL *pci) {
@@ -257,7 +313,7 @@ VOID hba_quiesce(Hba *hba) {
     set_reg(hba, core, RX_BASE, 0);
     set_reg(hba, core, RX_BASE + 4, 0);
   }
-  hba->attached = 0;
+  hba->attached = hba->volumes = 0;
 }
 
 VOID hba_close(Hba *hba) {
@@ -268,24 +324,65 @@ VOID hba_close(Hba *hba) {
 
 // Commands
 
-static UINT32 write_prds(HbaCore *core, const HbaCommand *command) {
+EFI_STATUS hba_map(Hba *hba, VOID *buffer, HbaTransfer *transfer, VOID **mapping) {
+  EFI_PCI_IO_PROTOCOL *pci = hba->pci;
+  UINTN bytes = transfer->bytes;
+
+  *mapping = NULL;
+  if (transfer->bytes == 0)
+    return EFI_SUCCESS;
+  if (EFI_ERROR(pci->Map(
+          pci, transfer->to_host ? EfiPciIoOperationBusMasterWrite : EfiPciIoOperationBusMasterRead,
+          buffer, &bytes, &transfer->data, mapping)))
+    return EFI_OUT_OF_RESOURCES;
+  if (bytes == transfer->bytes)
+    return EFI_SUCCESS;
+  pci->Unmap(pci, *mapping);
+  return EFI_OUT_OF_RESOURCES;
+}
+
+EFI_STATUS hba_unmap(Hba *hba, VOID *mapping) {
+  return mapping ? hba->pci->Unmap(hba->pci, mapping) : EFI_SUCCESS;
+}
+
+UINT64 hba_limit_us(UINT64 timeout, UINT32 bytes) {
+  UINT64 longest = bytes > 0 ? LONGEST_TRANSFER_US : LONGEST_US;
+  UINT64 wanted = timeout / 10;
+
+  return timeout == 0 || wanted > longest ? longest : wanted;
+}
+
+static UINT32 write_prds(HbaCore *core, const HbaTransfer *transfer) {
   UINT32 count = 0;
 
-  for (UINT32 at = 0; at < command->bytes; count++) {
-    UINT32 bytes = command->bytes - at;
+  for (UINT32 at = 0; at < transfer->bytes; count++) {
+    UINT32 bytes = transfer->bytes - at;
 
     if (bytes > HBA_PRD_BYTES)
       bytes = HBA_PRD_BYTES;
-    put64(core, PRD_AT + 12 * count, command->data + at);
+    put64(core, PRD_AT + 12 * count, transfer->data + at);
     put32(core, PRD_AT + 12 * count + 8, bytes);
     at += bytes;
   }
   return count;
 }
 
+static VOID write_header(HbaCore *core, UINT32 flags, UINT32 lengths, UINT32 prds,
+                         const HbaTransfer *transfer) {
+  UINTN header = LIST_AT + HEADER_BYTES * SLOT;
+
+  put32(core, header, prds << 16 | flags);
+  put32(core, header + 4, lengths);
+  put32(core, header + 8, SLOT);
+  put32(core, header + 12, transfer->bytes);
+  put64(core, header + 0x10, core->bus + TABLE_AT);
+  put64(core, header + 0x18, core->bus + OPEN_FRAME_AT);
+  put64(core, header + 0x20, core->bus + STATUS_AT);
+  put64(core, header + 0x28, prds > 0 ? core->bus + PRD_AT : 0);
+}
+
 static VOID write_slot(HbaCore *core, UINTN port, const HbaCommand *command) {
   static const UINT8 frame[4] = {0xA1, 0x0A, 0x00, 0x01};
-  UINTN header = LIST_AT + HEADER_BYTES * SLOT;
   UINT32 prds;
 
   set_mem(core->memory + TABLE_AT, MEMORY_BYTES - TABLE_AT, 0);
@@ -293,26 +390,37 @@ static VOID write_slot(HbaCore *core, UINTN port, const HbaCommand *command) {
   copy_mem(core->memory + OPEN_FRAME_AT, frame, sizeof(frame));
   core->memory[OPEN_FRAME_AT + 3] = (UINT8)(port % HBA_PHYS + 1);
   core->memory[OPEN_FRAME_AT + 4] = (UINT8)port;
-  prds = write_prds(core, command);
+  prds = write_prds(core, &command->transfer);
   // The driver states 255 entries for each transfer to the host, whatever there are.
-  if (command->to_host && prds > 0)
+  if (command->transfer.to_host && prds > 0)
     prds = HBA_MAX_PRDS;
-  put32(core, header, prds << 16);
-  put32(core, header + 4, 0x01000005);  // dwords: response 256, command 5
-  put32(core, header + 8, SLOT);
-  put32(core, header + 12, command->bytes);
-  put64(core, header + 0x10, core->bus + TABLE_AT);
-  put64(core, header + 0x18, core->bus + OPEN_FRAME_AT);
-  put64(core, header + 0x20, core->bus + STATUS_AT);
-  put64(core, header + 0x28, prds > 0 ? core->bus + PRD_AT : 0);
+  set_mem(core->memory + REPLY_AT + REPLY_STRIDE * (port % HBA_PHYS), HBA_FIS_BYTES, 0);
+  write_header(core, 0, LENGTHS_STP, prds, &command->transfer);
 }
 
-static VOID ring_doorbell(Hba *hba, HbaCore *core, UINTN phy) {
+static VOID write_ssp_slot(HbaCore *core, UINTN port, const UINT8 *address,
+                           const HbaScsiCommand *command) {
+  static const UINT8 frame[4] = {0x91, 0x0A, 0x00, 0x01};
+  UINT8 *table = core->memory + TABLE_AT;
+  UINT32 hash = sas_hash(address);
+
+  set_mem(table, MEMORY_BYTES - TABLE_AT, 0);
+  table[0] = FRAME_COMMAND;
+  for (UINTN i = 0; i < 3; i++)
+    table[1 + i] = table[5 + i] = (UINT8)(hash >> (16 - 8 * i));
+  copy_mem(table + CDB_AT, command->cdb, HBA_CDB_BYTES);
+  copy_mem(core->memory + OPEN_FRAME_AT, frame, sizeof(frame));
+  core->memory[OPEN_FRAME_AT + 3] = (UINT8)(port % HBA_PHYS + 1);
+  copy_mem(core->memory + OPEN_FRAME_AT + 4, address, SAS_ADDRESS_BYTES);
+  write_header(core, FLAGS_SSP, LENGTHS_SSP, write_prds(core, &command->transfer),
+               &command->transfer);
+}
+
+static VOID ring_doorbell(Hba *hba, HbaCore *core, UINT32 entry) {
   UINT32 index = core->tx_next;
 
   core->tx_next = (index + 1) % TX_ENTRIES;
-  // STP, initiator, register set of the phy, phy, slot
-  put32(core, TX_AT + 4 * index, (UINT32)(0x70000000 | phy << 20 | 1 << (12 + phy) | SLOT));
+  put32(core, TX_AT + 4 * index, entry);
   __asm__ volatile("mfence" ::: "memory");
   set_reg(hba, core, TX_PROD, index);
 }
@@ -328,7 +436,10 @@ static BOOLEAN take_completion(Hba *hba, HbaCore *core) {
     core->rx_last = core->rx_last == RX_NONE ? 0 : (core->rx_last + 1) % RX_ENTRIES;
     UINT32 entry = *(volatile UINT32 *)(core->memory + RX_AT + 4 + 4 * core->rx_last);
 
-    mine |= (entry & RX_SLOT) == SLOT;
+    if ((entry & RX_SLOT) == SLOT) {
+      core->entry = entry;
+      mine = TRUE;
+    }
   }
   // Tells the bridge that these entries may be overwritten.
   set_reg(hba, core, INT_STAT, reg(hba, core, INT_STAT));
@@ -352,23 +463,64 @@ static UINTN pause(UINT64 waited) {
   return (UINTN)us;
 }
 
+// The slot is filled. EFI_TIMEOUT: no answer, the link was reset.
+static EFI_STATUS deliver(Hba *hba, UINTN port, UINT32 kind, UINT64 timeout_us) {
+  HbaCore *core = core_of(hba, port);
+
+  ring_doorbell(hba, core, kind | 1 << (12 + port % HBA_PHYS) | SLOT);
+  for (UINT64 waited = 0; waited <= timeout_us; waited += pause(waited)) {
+    if (take_completion(hba, core))
+      return EFI_SUCCESS;
+  }
+  hba_reset_port(hba, port);
+  return EFI_TIMEOUT;
+}
+
 EFI_STATUS hba_run(Hba *hba, UINTN port, HbaCommand *command) {
-  UINTN phy = port % HBA_PHYS;
+  UINT32 phy = port % HBA_PHYS;
   HbaCore *core;
 
   set_mem(command->reply, HBA_FIS_BYTES, 0);
-  if (!hba_has(hba, port) || command->bytes > HBA_MAX_BYTES)
+  if (!hba_has(hba, port) || command->transfer.bytes > HBA_MAX_BYTES)
     return EFI_INVALID_PARAMETER;
   core = core_of(hba, port);
   core->rx_last = rx_last(core);
   write_slot(core, port, command);
-  ring_doorbell(hba, core, phy);
-  for (UINT64 waited = 0; waited <= command->timeout_us; waited += pause(waited)) {
-    if (take_completion(hba, core))
-      return outcome(core, phy, command);
-  }
-  hba_reset_port(hba, port);
-  return EFI_TIMEOUT;
+  // The register set is the phy's.
+  EFI_STATUS status = deliver(hba, port, ENTRY_STP | phy << 20, command->transfer.timeout_us);
+
+  return EFI_ERROR(status) ? status : outcome(core, phy, command);
+}
+
+static EFI_STATUS scsi_outcome(const HbaCore *core, HbaScsiCommand *command) {
+  const UINT8 *answer = core->memory + STATUS_AT;
+
+  if (core->entry & ENTRY_ERROR)
+    return EFI_DEVICE_ERROR;
+  if (!(core->entry & ENTRY_RESPONSE))
+    return EFI_SUCCESS;
+  command->status = answer[SCSI_STATUS_AT];
+  if ((answer[DATA_PRESENT_AT] & 3) != DATA_SENSE)
+    return EFI_SUCCESS;
+  UINTN bytes = (UINTN)answer[SENSE_LENGTH_AT] << 8 | answer[SENSE_LENGTH_AT + 1];
+
+  command->sense_bytes = (UINT8)(bytes > HBA_SENSE_BYTES ? HBA_SENSE_BYTES : bytes);
+  copy_mem(command->sense, answer + SENSE_AT, command->sense_bytes);
+  return EFI_SUCCESS;
+}
+
+EFI_STATUS hba_run_scsi(Hba *hba, UINTN port, HbaScsiCommand *command) {
+  HbaCore *core;
+
+  command->status = command->sense_bytes = 0;
+  if (!hba_has_volume(hba, port) || command->transfer.bytes > HBA_MAX_BYTES)
+    return EFI_INVALID_PARAMETER;
+  core = core_of(hba, port);
+  core->rx_last = rx_last(core);
+  write_ssp_slot(core, port, hba->addresses[port], command);
+  EFI_STATUS status = deliver(hba, port, ENTRY_SSP, command->transfer.timeout_us);
+
+  return EFI_ERROR(status) ? status : scsi_outcome(core, command);
 }
 
 // Cancels what the port does: neither completion nor DMA of it follows.
@@ -376,7 +528,7 @@ EFI_STATUS hba_reset_port(Hba *hba, UINTN port) {
   HbaCore *core;
   UINTN phy = port % HBA_PHYS;
 
-  if (!hba_has(hba, port))
+  if (!hba_has(hba, port) && !hba_has_volume(hba, port))
     return EFI_INVALID_PARAMETER;
   core = core_of(hba, port);
   set_reg(hba, core, PHY_EVENTS + 8 * phy, reg(hba, core, PHY_EVENTS + 8 * phy));

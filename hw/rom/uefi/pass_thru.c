@@ -7,10 +7,6 @@
 
 #define SECTOR 512u
 #define NO_PORT 0xFFFF
-// A firmware has other disks to boot from: it waits neither for ever, nor half a minute for a read,
-// as some callers would. An erase may take its time.
-#define LONGEST_US 600000000ull
-#define LONGEST_TRANSFER_US 10000000ull
 
 static Card *card_of(AtaPassThru *self) {
   return (Card *)self;
@@ -68,34 +64,16 @@ static EFI_STATUS plan_transfer(AtaPacket *packet, Transfer *transfer) {
   return transfer->bytes > 0 && !transfer->buffer ? EFI_INVALID_PARAMETER : EFI_SUCCESS;
 }
 
-static EFI_STATUS run_mapped(Hba *hba, UINT16 port, HbaCommand *command, const Transfer *transfer) {
-  EFI_PCI_IO_PROTOCOL *pci = hba->pci;
-  UINTN bytes = transfer->bytes;
+static EFI_STATUS run_mapped(Hba *hba, UINT16 port, HbaCommand *command, VOID *buffer) {
   VOID *mapping;
-  EFI_STATUS status;
+  EFI_STATUS status = hba_map(hba, buffer, &command->transfer, &mapping);
 
-  if (transfer->bytes == 0)
-    return hba_run(hba, port, command);
-  status = pci->Map(
-      pci, transfer->to_host ? EfiPciIoOperationBusMasterWrite : EfiPciIoOperationBusMasterRead,
-      transfer->buffer, &bytes, &command->data, &mapping);
   if (EFI_ERROR(status))
-    return EFI_OUT_OF_RESOURCES;
-  if (bytes < transfer->bytes) {
-    pci->Unmap(pci, mapping);
-    return EFI_OUT_OF_RESOURCES;
-  }
+    return status;
   status = hba_run(hba, port, command);
-  EFI_STATUS unmapped = pci->Unmap(pci, mapping);
+  EFI_STATUS unmapped = hba_unmap(hba, mapping);
 
   return EFI_ERROR(status) ? status : unmapped;
-}
-
-static UINT64 limit_us(const AtaPacket *packet, const Transfer *transfer) {
-  UINT64 longest = transfer->bytes > 0 ? LONGEST_TRANSFER_US : LONGEST_US;
-  UINT64 wanted = packet->timeout / 10;
-
-  return packet->timeout == 0 || wanted > longest ? longest : wanted;
 }
 
 static EFI_STATUS run_packet(Hba *hba, UINT16 port, AtaPacket *packet) {
@@ -109,10 +87,10 @@ static EFI_STATUS run_packet(Hba *hba, UINT16 port, AtaPacket *packet) {
   command.fis[0] = 0x27;  // host to device
   command.fis[1] = 0x80;  // a command
   copy_mem(command.fis + 2, packet->command->registers, sizeof(packet->command->registers));
-  command.bytes = transfer.bytes;
-  command.to_host = transfer.to_host;
-  command.timeout_us = limit_us(packet, &transfer);
-  status = run_mapped(hba, port, &command, &transfer);
+  command.transfer.bytes = transfer.bytes;
+  command.transfer.to_host = transfer.to_host;
+  command.transfer.timeout_us = hba_limit_us(packet->timeout, transfer.bytes);
+  status = run_mapped(hba, port, &command, transfer.buffer);
   if (packet->status) {
     set_mem(packet->status, sizeof(*packet->status), 0);
     copy_mem(packet->status->registers, command.reply + 2, sizeof(packet->status->registers));

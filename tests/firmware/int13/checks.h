@@ -15,9 +15,10 @@
 /* What the host wrote to sector PLAN_LBA of the boot drive (tests/firmware/test_int13.py). */
 #define PLAN_LBA 100
 #define PLAN_MAGIC 0x33314E49
+#define PHY_SAS 0x80
 struct Plan {
   uint32_t magic;
-  uint8_t drives, phys[7]; /* BIOS drives of the card, and the phy of each */
+  uint8_t drives, phys[7]; /* BIOS drives of the card, and the phy of each; PHY_SAS: a volume */
   uint64_t sectors[8];
   uint64_t bad_lba;    /* of the boot drive: cannot be read; 0: none */
   uint64_t silent_lba; /* of the boot drive: a read is never answered, once; 0: none */

@@ -161,8 +161,12 @@ void check_drive_parameters(unsigned index) {
   check(sectors == plan.sectors[index], "sectors", (uint32_t)sectors);
   check(buffer[24] == 0 && buffer[25] == 2, "sector size", buffer[25]);
   check(buffer[30] == 0xDD && buffer[31] == 0xBE && buffer[32] == 44, "path", buffer[32]);
-  check(is_text(buffer + 36, "PCI SATA    "), "bus and interface", buffer[36]);
-  check(buffer[56] == plan.phys[index], "device path", buffer[56]);
+  bool is_sas = plan.phys[index] & PHY_SAS;
+  check(is_text(buffer + 36, is_sas ? "PCI SAS     " : "PCI SATA    "), "interface", buffer[40]);
+  if (is_sas) /* an address of the IEEE's kind, on LUN 0 */
+    check(buffer[56] >> 4 == 5 && buffer[64] == 0, "device path", buffer[56]);
+  else
+    check(buffer[56] == plan.phys[index], "device path", buffer[56]);
   check(parameters(index, buffer, 25) == FAILED(0x01), "no room", frame.eax);
   check(parameters(index, buffer, 0) == FAILED(0x01), "no room at all", frame.eax);
 }

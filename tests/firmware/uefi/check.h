@@ -40,5 +40,7 @@ BOOLEAN filled(const UINT8 *buffer, UINT64 lba, UINTN sectors, UINT8 salt);
 VOID check_block_io(const Disk *disk);
 VOID check_block_io2(const Disk *disk);
 VOID check_ata(const Disk *disk, const Disk *silent);
+// FALSE: the disk is no SCSI disk.
+BOOLEAN check_scsi(const Disk *disk);
 
 #endif

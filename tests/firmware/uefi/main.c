@@ -72,10 +72,11 @@ EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system) {
   Disk scratch, silent;
 
   InitializeLib(image, system);
-  if (CHECK(find_disk(SCRATCH, &scratch)) && CHECK(find_disk(SILENT, &silent))) {
+  if (CHECK(find_disk(SCRATCH, &scratch))) {
     check_block_io(&scratch);
     check_block_io2(&scratch);
-    check_ata(&scratch, &silent);
+    if (!check_scsi(&scratch) && CHECK(find_disk(SILENT, &silent)))
+      check_ata(&scratch, &silent);
   }
   Print(L"check.efi: %d checks, %d failed: %a\n", checks, failures, failures ? "BAD" : "GOOD");
   return failures ? EFI_ABORTED : EFI_SUCCESS;

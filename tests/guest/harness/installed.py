@@ -15,6 +15,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -78,10 +79,12 @@ class Clean:
 
 
 class Installed:
-    """images: files for the first members; None, and what is missing of four, becomes an empty temporary one."""
+    """images: files for the first members; None, and what is missing of four, becomes an empty temporary one. With
+    boot_member the members are devices of their own on a bare bridge, and that one has bootindex=0. bus: where the
+    card is, when qemu (QEMU's further arguments, which come before the card) made one for it."""
 
-    def __init__(self, images, firmware="bios", machine="q35", keep=True, variables="", card="", card_id="card0",
-                 memory="1G", qemu=(), timeout=600):
+    def __init__(self, images, firmware="bios", machine="q35", keep=True, variables="", card="", boot_member=None,
+                 bus="", memory="1G", qemu=(), timeout=600):
         if firmware not in FIRMWARES:
             raise GuestError(f'firmware "{firmware}": allowed are {" and ".join(FIRMWARES)}')
         if len(images) > MEMBERS:
@@ -95,13 +98,15 @@ class Installed:
         self.keep = keep
         self.variables = variables
         self.card = card
-        self.card_id = card_id
+        self.boot_member = boot_member
+        self.bus = bus
         self.memory = memory
         self.qemu = list(qemu)
         self.timeout = timeout
         self.folder = ""
         self.child = None
         self.log = None
+        self.monitor = None
 
     def __enter__(self):
         return self.start()
@@ -116,11 +121,10 @@ class Installed:
         words = [paths.QEMU, "-name", "revodrive-installed", "-nodefaults", "-no-user-config", "-display", "none"]
         words += ["-vga", "none", "-machine", f"{self.machine},accel=tcg,{options}", "-cpu", PROCESSOR,
                   "-m", self.memory]
-        words += ["-serial", console]
+        words += ["-serial", console, "-qmp", f"unix:{self.folder}/qmp,server=on,wait=off"]
         if self.firmware == "uefi":
             words += self.flash()
-        words += ["-plugin", paths.plugin(), *self.members()]
-        return words + self.qemu
+        return [*words, "-plugin", paths.plugin(), *self.qemu, *self.members()]
 
     def flash(self):
         """The variables are a file of their own: the user's, which is made when missing, or a fresh one."""
@@ -131,7 +135,7 @@ class Installed:
                 "-drive", f"if=pflash,format=raw,file={variables}"]
 
     def members(self):
-        words, card = [], ["revodrive3-x2", f"id={self.card_id}", *([self.card] if self.card else [])]
+        words = []
         for number, image in enumerate(self.images):
             name = f"member{number}"
             if image is None:
@@ -140,8 +144,18 @@ class Installed:
             else:
                 path = overlay(image, self.folder, number) if self.keep else image
             words += block_node(name, path, "qcow2" if image and self.keep else image_format_of(path))
-            card.append(f"drive{number}={name}")
-        return [*words, "-device", ",".join(card)]
+        return words + self.devices()
+
+    def devices(self):
+        more = ["id=card0", *([f"bus={self.bus}"] if self.bus else []), *([self.card] if self.card else [])]
+        if self.boot_member is None:
+            drives = [f"drive{number}=member{number}" for number in range(MEMBERS)]
+            return ["-device", ",".join(["revodrive3-x2", *more, *drives])]
+        words = ["-device", ",".join(["marvell-88se9485", *more])]
+        for number in range(MEMBERS):
+            first = ",bootindex=0" if number == self.boot_member else ""
+            words += ["-device", f"sf2281,id=ssd{number},bus=card0.0,port={number},drive=member{number}{first}"]
+        return words
 
     # -------------------------------------------------------------------------------------------- life
 
@@ -161,8 +175,14 @@ class Installed:
         return self
 
     def stop(self):
+        if self.monitor:
+            self.monitor.close()
+            self.monitor = None
         if self.child:
-            self.child.close(force=True)
+            if self.child.isalive():
+                self.child.kill(signal.SIGKILL)
+                self.child.wait()
+            self.child.close()
             self.child = None
         if self.log:
             self.log.close()
@@ -170,6 +190,21 @@ class Installed:
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
         self.folder = ""
+
+    def counter(self, name, member=None):
+        """A counter of the card, or of a member of it (docs/counters.md)."""
+        from qemu.qmp.legacy import QEMUMonitorProtocol  # found by paths
+
+        if not self.monitor:
+            self.monitor = QEMUMonitorProtocol(os.path.join(self.folder, "qmp"))
+            self.monitor.connect()
+        path = "/machine/peripheral/card0"
+        if member is not None:
+            path = f"{path}/port{member}" if self.boot_member is None else f"/machine/peripheral/ssd{member}"
+        answer = self.monitor.cmd("qom-get", {"path": path, "property": name})
+        if "error" in answer:
+            raise GuestError(f"{path} {name}: {answer['error']['desc']}")
+        return answer["return"]
 
     # ------------------------------------------------------------------------------------------ console
 

@@ -179,7 +179,9 @@ class CommandLine:
             self.add("-drive", f"if=pflash,format=raw,file={variables}")
 
     def kernel_line(self, console):
-        words = ["console=ttyS0", "panic=-1", "oops=panic", "net.ifnames=0"]
+        # QEMU keeps translated code by its virtual address: where each program has addresses of chance, all of it is
+        # translated afresh each time.
+        words = ["console=ttyS0", "panic=-1", "oops=panic", "net.ifnames=0", "norandmaps"]
         # Probes come one after the other, some ten seconds each.
         words.append(f"guest.settle={30 + 30 * self.options.cards}")
         if console == "stdio":
