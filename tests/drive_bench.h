@@ -40,7 +40,7 @@ inline FlashProfile test_flash() {
 }
 
 inline SataProfile test_sata() {
-  return {.speed = 3, .fis_overhead_bytes = 32, .link_up_us = 1000};
+  return {.speed = 3, .efficiency_permille = 1000, .fis_overhead_bytes = 32, .link_up_us = 1000};
 }
 
 // Fields of an H2D register FIS; count and features are 16 bits wide.

@@ -171,7 +171,13 @@ START_TEST(damaged_streams) {
     if (!ok)
       to.drive->reset(LinkReset::kPowerOn);
     to.run({.opcode = 0xE5});
-    ck_assert(to.run({.opcode = 0xEC}, 512).good());
+    FakeCommand &identity = to.run({.opcode = 0xEC}, 512);
+    ck_assert(identity.good());
+    bool locked = (word_at(identity.window.data(), 128) & 4) != 0;
+    uint32_t end = word_at(identity.window.data(), 100) | word_at(identity.window.data(), 101)
+                                                              << 16;
+    if (locked || end < 164)
+      continue;  // the damage has set a password or a limit
     ck_assert(to.run(queued(true, 3, 100, 64), 32768).good());
     ck_assert(to.run(queued(false, 3, 100, 64), 32768).good());
     ck_assert(to.run({.opcode = 0xEA}).good());

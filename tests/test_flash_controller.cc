@@ -100,18 +100,23 @@ START_TEST(c071_unmapped_reads) {
 }
 END_TEST
 
-// 4 KiB that is stored as it is: half a page is moved. A sector needs its whole unit.
+// Of what is stored as it is, the code words are moved that hold it; the first 4 KiB go on while the
+// rest follows.
 START_TEST(read_moves_what_is_stored) {
   for (uint32_t sectors : {1u, 8u, 16u, 32u}) {
     Bench bench;
     bench.write(0, 0, 64);
     int64_t at_ns = bench.settle();
     Span ready = bench.read(at_ns, 0, sectors);
-    int64_t moves_ns = (std::max(sectors, 8u) * 512 * 8640 / 8192 * 1000 + 165) / 166;
-    ck_assert_int_eq(ready.start_ns - at_ns, kSenseNs + moves_ns);
-    ck_assert_int_eq(ready.end_ns, ready.start_ns);
+    auto moves_ns = [](uint32_t moved) -> int64_t {
+      return (moved * 512 * 8640 / 8192 * 1000 + 165) / 166;
+    };
+    uint32_t moved = std::max(sectors, 2u);
+    uint32_t first = std::min(moved, 8u);
+    ck_assert_int_eq(ready.start_ns - at_ns, kSenseNs + moves_ns(first));
+    ck_assert_int_eq(ready.end_ns - at_ns, kSenseNs + moves_ns(moved));
     ck_assert_int_eq(bench.journey.stage_ns(Stage::kDie), kSenseNs);
-    ck_assert_int_eq(bench.journey.stage_ns(Stage::kChannel), moves_ns);
+    ck_assert_int_eq(bench.journey.stage_ns(Stage::kChannel), moves_ns(first));
   }
 }
 END_TEST
@@ -357,6 +362,71 @@ START_TEST(energy_adds_up) {
 }
 END_TEST
 
+// A drive without compression reads of a large unit what is asked for.
+START_TEST(part_of_a_large_unit) {
+  FlashProfile profile = test_flash();
+  profile.map_unit_bytes = 32768;
+  Bench bench(profile);
+  bench.write(0, 0, 64);
+  int64_t at_ns = bench.settle();
+  int64_t sector_ns = bench.read(at_ns, 3, 1).end_ns - at_ns;
+  int64_t whole_ns = bench.read(at_ns + 1'000'000, 0, 64).end_ns - at_ns - 1'000'000;
+  ck_assert_int_lt(sector_ns, kSenseNs + kMoveNs / 7);
+  ck_assert_int_ge(whole_ns, kSenseNs + kTwoNs);
+}
+END_TEST
+
+// What holds nothing up comes on top of what does, once per command, however many there are.
+START_TEST(latency_occupies_nothing) {
+  FlashProfile profile = test_flash();
+  Bench quick(profile);
+  profile.read_latency_ns = 20'000;
+  profile.write_latency_ns = 30'000;
+  Bench slow(profile);
+  for (uint64_t lba : {0u, 8u, 16u}) {
+    ck_assert_int_eq(slow.read(0, lba, 8).end_ns, quick.read(0, lba, 8).end_ns + 20'000);
+    ck_assert_int_eq(slow.write(0, lba, 8), quick.write(0, lba, 8) + 30'000);
+  }
+}
+END_TEST
+
+// The engine works on what is there while the rest comes, and ends one segment after the last byte.
+START_TEST(engine_waits_for_a_segment) {
+  constexpr int64_t kAtNs = 10'000'000;
+  FlashProfile profile = test_flash();
+  profile.write_unit_ns = 0;
+  profile.compress_mb_s = 512;
+  for (uint32_t segment : {4096u, 32768u, 1048576u}) {
+    profile.compress_segment_bytes = segment;
+    int64_t tail_ns = int64_t{std::min(segment, 131072u)} * 1000 / 512;
+    ck_assert_int_eq(Bench(profile).write(kAtNs, 0, 256), kAtNs + tail_ns);
+    ck_assert_int_eq(Bench(profile).write(kAtNs, 0, 8), kAtNs + 8000);
+  }
+}
+END_TEST
+
+START_TEST(stored_data_has_its_own_limit) {
+  FlashProfile profile = test_flash();
+  profile.store_mb_s = 16;  // a group of two pages each 1.024 ms
+  Bench bench(profile);
+  constexpr unsigned kGroups = 64;
+  bench.write(0, 0, kGroups * 32);
+  int64_t end_ns = bench.flush(0);
+  ck_assert_int_ge(end_ns, kGroups * int64_t{1'024'000} + kProgramNs);
+  ck_assert_int_lt(end_ns, kGroups * int64_t{1'024'000} + 2 * kProgramNs);
+}
+END_TEST
+
+START_TEST(slow_error_correction_holds_the_channel) {
+  FlashProfile profile = test_flash();
+  profile.decode_mb_s = 64;
+  Bench bench(profile);
+  bench.write(0, 0, 8);
+  int64_t at_ns = bench.settle();
+  ck_assert_int_eq(bench.read(at_ns, 0, 8).end_ns - at_ns, kSenseNs + 64'000);
+}
+END_TEST
+
 START_TEST(times_never_go_back) {
   Random random(test::seed());
   FlashProfile profile = test_flash();
@@ -389,13 +459,28 @@ START_TEST(times_never_go_back) {
 END_TEST
 
 int main() {
-  return test::run_tests(
-      "flash_controller",
-      {without_timing, commands_queue_at_the_core, c071_unmapped_reads, read_moves_what_is_stored,
-       compressed_data_is_read_quicker, dies_and_channels, buffer_takes_then_waits,
-       small_writes_share_a_page, buffer_hits, reads_go_first,
-       part_of_a_unit_is_read_and_written_again, power_cycle_frees_everything,
-       erase_takes_its_time_and_leaves_nothing, parity_is_written_too, map_cache_covers_a_span,
-       read_ahead_of_sequential_reads, sustained_writes_are_throttled, energy_adds_up,
-       times_never_go_back});
+  return test::run_tests("flash_controller", {without_timing,
+                                              commands_queue_at_the_core,
+                                              c071_unmapped_reads,
+                                              read_moves_what_is_stored,
+                                              compressed_data_is_read_quicker,
+                                              dies_and_channels,
+                                              buffer_takes_then_waits,
+                                              small_writes_share_a_page,
+                                              buffer_hits,
+                                              reads_go_first,
+                                              part_of_a_unit_is_read_and_written_again,
+                                              power_cycle_frees_everything,
+                                              erase_takes_its_time_and_leaves_nothing,
+                                              parity_is_written_too,
+                                              map_cache_covers_a_span,
+                                              read_ahead_of_sequential_reads,
+                                              sustained_writes_are_throttled,
+                                              energy_adds_up,
+                                              part_of_a_large_unit,
+                                              latency_occupies_nothing,
+                                              engine_waits_for_a_segment,
+                                              stored_data_has_its_own_limit,
+                                              slow_error_correction_holds_the_channel,
+                                              times_never_go_back});
 }

@@ -117,6 +117,7 @@ const Setting kRead1{};
 const Setting kReadMany{.depth = 64};
 const Setting kWide{.job = Job::kWideRead};
 const Setting kStream{.job = Job::kSequentialRead, .depth = 4};
+const Setting kWrite1{.job = Job::kRandomWrite, .zeros = true, .preset = FlashPreset::kFresh};
 const Setting kWriteZeros{.job = Job::kRandomWrite, .depth = 8, .zeros = true};
 const Setting kWriteNoise{.job = Job::kSequentialWrite, .depth = 8, .preset = FlashPreset::kFresh};
 const Setting kStreamZeros{
@@ -141,8 +142,13 @@ START_TEST(c073_every_number_counts) {
       {"command_ns", &P::command_ns, 20'000, kReadMany, 1.1, 10},
       {"read_unit_ns", &P::read_unit_ns, 20'000, kReadMany, 1.1, 10},
       {"write_unit_ns", &P::write_unit_ns, 20'000, kWriteZeros, 1.5, 10},
+      {"write_command_ns", &P::write_command_ns, 40'000, kWriteZeros, 1.5, 10},
+      {"read_latency_ns", &P::read_latency_ns, 200'000, kRead1, 1.5, 4},
+      {"write_latency_ns", &P::write_latency_ns, 200'000, kWrite1, 1.5, 20},
       {"trim_range_ns", &P::trim_range_ns, 10'000, {.job = Job::kTrim}, 2, 10},
       {"compress_mb_s", &P::compress_mb_s, 250, kStreamZeros, 1.8, 2.2},
+      {"store_mb_s", &P::store_mb_s, 10, kWriteNoise, 1.5, 100},
+      {"decode_mb_s", &P::decode_mb_s, 20, kRead1, 1.2, 4},
       {"decompress_mb_s", &P::decompress_mb_s, 100, kStream, 1.8, 6},
       {"channels", &P::channels, 4, kReadMany, 1.5, 2.5},
       {"dies_per_channel", &P::dies_per_channel, 1, kReadMany, 1.3, 2.5},

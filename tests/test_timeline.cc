@@ -53,6 +53,20 @@ START_TEST(gaps_are_used) {
 }
 END_TEST
 
+START_TEST(pieces_leave_nothing_idle) {
+  Timeline line;
+  line.reserve(100, 100);  // gap [0, 100)
+  line.reserve(250, 50);   // gap [200, 250)
+  ck_assert((line.reserve_pieces(40, 20) == Span{40, 60}));
+  ck_assert((line.reserve_pieces(0, 200) == Span{0, 370}));  // 40 + 40 + 50, and 70 at the end
+  ck_assert_int_eq(line.busy_ns(), 370);
+  ck_assert((line.reserve_pieces(0, 10) == Span{370, 380}));
+  ck_assert((line.reserve_pieces(7, 0) == Span{7, 7}));
+  ck_assert((line.reserve_pieces(400, 10) == Span{400, 410}));
+  ck_assert((line.reserve_pieces(0, 30) == Span{380, 420}));
+}
+END_TEST
+
 START_TEST(clear_forgets) {
   Timeline line;
   line.reserve(1000, 10);
@@ -201,7 +215,7 @@ START_TEST(bad_streams) {
 END_TEST
 
 int main() {
-  return test::run_tests(
-      "timeline", {in_order, nothing_books_nothing, gaps_are_used, clear_forgets, random_bookings,
-                   as_written_down_plainly, save_and_load, bad_streams});
+  return test::run_tests("timeline", {in_order, nothing_books_nothing, gaps_are_used,
+                                      pieces_leave_nothing_idle, clear_forgets, random_bookings,
+                                      as_written_down_plainly, save_and_load, bad_streams});
 }

@@ -3,8 +3,8 @@
 
 namespace revodrive {
 
-int64_t PcieLink::transfer_ns(uint32_t bytes) const {
-  uint64_t tlps = (uint64_t{bytes} + profile_.max_payload_bytes - 1) / profile_.max_payload_bytes;
+int64_t PcieLink::transfer_ns(uint32_t bytes, uint32_t payload_bytes) const {
+  uint64_t tlps = (uint64_t{bytes} + payload_bytes - 1) / payload_bytes;
   uint64_t wire_bytes = bytes + tlps * profile_.tlp_overhead_bytes;
   // bytes / (MB/s) is microseconds; rounded up so that nothing is free.
   uint64_t mb_s = uint64_t{profile_.lanes} * profile_.lane_mb_s;
@@ -14,13 +14,14 @@ int64_t PcieLink::transfer_ns(uint32_t bytes) const {
 Span PcieLink::to_host(int64_t earliest_ns, uint32_t bytes) {
   if (!timing_)
     return {earliest_ns, earliest_ns};
-  return up_.reserve(earliest_ns, transfer_ns(bytes), "write");
+  return up_.reserve_pieces(earliest_ns, transfer_ns(bytes, profile_.max_payload_bytes), "write");
 }
 
 Span PcieLink::from_host(int64_t earliest_ns, uint32_t bytes) {
   if (!timing_)
     return {earliest_ns, earliest_ns};
-  return down_.reserve(earliest_ns + profile_.read_latency_ns, transfer_ns(bytes), "read");
+  return down_.reserve_pieces(earliest_ns + profile_.read_latency_ns,
+                              transfer_ns(bytes, profile_.completion_bytes), "read");
 }
 
 void PcieLink::clear() {

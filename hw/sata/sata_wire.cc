@@ -26,8 +26,8 @@ SataWire::SataWire(const SataProfile &profile, bool timing) : profile_(profile),
 
 int64_t SataWire::bytes_ns(uint64_t bytes) const {
   // bytes / (MB/s) is microseconds; rounded up so that nothing is free.
-  uint32_t mb_s = line_mb_s(profile_.speed);
-  return static_cast<int64_t>((bytes * 1000 + mb_s - 1) / mb_s);
+  uint64_t kb_s = uint64_t{line_mb_s(profile_.speed)} * profile_.efficiency_permille;
+  return static_cast<int64_t>((bytes * 1'000'000 + kb_s - 1) / kb_s);
 }
 
 int64_t SataWire::fis_ns(uint32_t bytes) const {

@@ -40,7 +40,15 @@ int64_t FlashModel::engine_ns(uint64_t bytes, uint32_t mb_s) {
 
 int64_t FlashModel::core(int64_t at_ns, int64_t work_ns, const char *label, Journey &journey) {
   if (timing_)
-    at_ns = core_.reserve(at_ns, work_ns, label).end_ns;
+    at_ns = core_.reserve_pieces(at_ns, work_ns, label).end_ns;
+  journey.reach(Stage::kController, at_ns);
+  return at_ns;
+}
+
+// Time in the controller that occupies nothing.
+int64_t FlashModel::pass(int64_t at_ns, int64_t latency_ns, Journey &journey) const {
+  if (timing_)
+    at_ns += latency_ns;
   journey.reach(Stage::kController, at_ns);
   return at_ns;
 }
@@ -155,6 +163,7 @@ void FlashModel::watch(Observer *observer, const std::string &prefix) {
   core_.watch(observer, prefix + "core");
   compress_.watch(observer, prefix + "compress");
   decompress_.watch(observer, prefix + "decompress");
+  store_.watch(observer, prefix + "store");
   nand_.watch(observer, prefix);
 }
 
@@ -165,7 +174,7 @@ void FlashModel::power_cycle() {
     stripes_[stream].ready_ns = 0;
   }
   nand_.clear();
-  for (Timeline *lane : {&core_, &compress_, &decompress_})
+  for (Timeline *lane : {&core_, &compress_, &decompress_, &store_})
     lane->clear();
   compressor_.power_cycle();
   map_cache_.clear();

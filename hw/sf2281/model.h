@@ -69,11 +69,13 @@ class FlashModel {
     uint32_t superblock = 0;
     uint64_t group = UINT64_MAX;  // of the superblock: the pages of one die and row
     uint32_t low = 0, high = 0;   // bytes in the group
+    uint32_t first_bytes = 0;     // ... of the unit that came first
     bool empty() const { return group == UINT64_MAX; }
   };
   struct ReadState {
     explicit ReadState(int64_t now_ns) : at_ns(now_ns), ready{now_ns, now_ns} {}
     int64_t at_ns;
+    uint64_t begin = 0, end = UINT64_MAX;  // bytes of the drive that are wanted
     Span ready;
     Nand::Read first{};
     Piece piece;
@@ -88,12 +90,15 @@ class FlashModel {
   // What the firmware's time for data is counted in, whatever the mapping unit is.
   static constexpr uint32_t kCoreBytes = 4096;
   int64_t core(int64_t at_ns, int64_t work_ns, const char *label, Journey &journey);
+  int64_t pass(int64_t at_ns, int64_t latency_ns, Journey &journey) const;
   static int64_t engine_ns(uint64_t bytes, uint32_t mb_s);
 
   // read.cc
+  Span plan_read(int64_t at_ns, uint64_t units);
   int64_t find_maps(int64_t at_ns, uint64_t first, uint64_t last, bool wait, Journey &journey);
   void read_units(ReadState &state, uint64_t first, uint64_t last, ReadAhead::Stream *stream);
   void read_unit(ReadState &state, uint32_t unit);
+  Ftl::Place wanted_part(const ReadState &state, uint32_t unit, Ftl::Place place) const;
   void read_piece(ReadState &state);
   Nand::Read fetch(int64_t at_ns, const Piece &piece);
   bool buffered(const Ftl::Place &place, int64_t at_ns) const;
@@ -107,6 +112,7 @@ class FlashModel {
   };
   int64_t write_unit(int64_t at_ns, uint32_t unit, uint64_t bytes, uint64_t unit_bytes,
                      uint64_t stored, Journey &journey);
+  int64_t take_in(int64_t at_ns, uint64_t bytes, Journey &journey);
   int64_t make_room(int64_t at_ns, uint32_t bytes, Journey &journey);
   int64_t throttle(int64_t at_ns, uint64_t bytes, uint64_t stored, Journey &journey);
   void retire_leaving(int64_t at_ns);
@@ -143,7 +149,7 @@ class FlashModel {
   MapCache map_cache_;
   ReadAhead read_ahead_;
   TokenBucket io_throttle_, stored_throttle_;
-  Timeline core_, compress_, decompress_;
+  Timeline core_, compress_, decompress_, store_;
 
   std::array<Stripe, Ftl::kStreams> stripes_;
   std::vector<Leaving> leaving_;  // a ring, as large as the buffer can need

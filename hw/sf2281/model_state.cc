@@ -76,7 +76,7 @@ void FlashModel::save(StreamWriter &out) const {
   read_ahead_.save(out);
   io_throttle_.save(out);
   stored_throttle_.save(out);
-  for (const Timeline *lane : {&core_, &compress_, &decompress_})
+  for (const Timeline *lane : {&core_, &compress_, &decompress_, &store_})
     lane->save(out);
   compressor_.save(out);
   save_stripes(out);
@@ -101,7 +101,7 @@ void FlashModel::load(StreamReader &in) {
   read_ahead_.load(in);
   io_throttle_.load(in);
   stored_throttle_.load(in);
-  for (Timeline *lane : {&core_, &compress_, &decompress_})
+  for (Timeline *lane : {&core_, &compress_, &decompress_, &store_})
     lane->load(in);
   compressor_.load(in);
   load_stripes(in);

@@ -30,7 +30,8 @@ class Nand {
  public:
   struct Read {
     int64_t sensed_ns = 0;  // off the die
-    int64_t end_ns = 0;     // over the channel
+    int64_t first_ns = 0;   // the first of it over the channel
+    int64_t end_ns = 0;     // all of it
   };
   // One operation of a die's queue, to ask for its end later.
   struct Ticket {
@@ -49,7 +50,7 @@ class Nand {
   Nand(const FlashGeometry &geometry, const FlashProfile &profile, bool timing);
 
   // `bytes`: what is moved of the pages, in whole code words.
-  Read read(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t bytes,
+  Read read(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t bytes, uint32_t first_bytes,
             const char *label = "read");
   Ticket program(int64_t at_ns, uint32_t die, uint32_t pages, bool background);
   Ticket erase(int64_t at_ns, uint32_t die);
@@ -97,6 +98,7 @@ class Nand {
   };
 
   Channel &channel_of(uint32_t die) { return channels_[die % channels_.size()]; }
+  int64_t read_move_ns(uint32_t pages, uint32_t bytes) const;
   int64_t move_ns(uint32_t pages, uint32_t bytes) const;
   Ticket queue(int64_t at_ns, uint32_t die, Kind kind, int64_t move_ns, bool background);
   void settle(uint32_t die, int64_t at_ns);
@@ -110,6 +112,7 @@ class Nand {
   uint32_t page_total_bytes_;  // with spare
   uint32_t bus_mb_s_;
   int64_t bus_command_ns_;
+  uint32_t decode_mb_s_;
   int64_t read_ns_;
   int64_t program_ns_;
   int64_t erase_ns_;

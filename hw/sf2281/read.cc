@@ -21,9 +21,9 @@ int64_t FlashModel::find_maps(int64_t at_ns, uint64_t first, uint64_t last, bool
       continue;
     counters_.map_misses++;
     if (timing_)
-      at_ns = core_.reserve(at_ns, profile_.map_miss_ns, "map").end_ns;
+      at_ns = core_.reserve_pieces(at_ns, profile_.map_miss_ns, "map").end_ns;
     auto die = static_cast<uint32_t>(page % geometry_.dies);
-    Nand::Read read = nand_.read(at_ns, die, 1, geometry_.page_bytes);
+    Nand::Read read = nand_.read(at_ns, die, 1, geometry_.page_bytes, geometry_.page_bytes);
     if (wait)
       at_ns = read.end_ns;
     journey.reach(Stage::kMap, at_ns);
@@ -51,7 +51,8 @@ Nand::Read FlashModel::fetch(int64_t at_ns, const Piece &piece) {
   uint32_t low = piece.low / word * word;
   uint32_t high = std::min((piece.high + word - 1) / word * word, geometry_.group_bytes);
   uint32_t pages = (high - 1) / geometry_.page_bytes - low / geometry_.page_bytes + 1;
-  return nand_.read(at_ns, die_of(piece.group), pages, high - low);
+  uint32_t first_high = std::min((piece.low + piece.first_bytes + word - 1) / word * word, high);
+  return nand_.read(at_ns, die_of(piece.group), pages, high - low, first_high - low);
 }
 
 void FlashModel::read_piece(ReadState &state) {
@@ -64,7 +65,19 @@ void FlashModel::read_piece(ReadState &state) {
     return;
   state.any = true;
   state.first = read;
-  state.ready.start_ns = read.end_ns;
+  state.ready.start_ns = read.first_ns;
+}
+
+// A unit that is stored as it is need not be read whole.
+Ftl::Place FlashModel::wanted_part(const ReadState &state, uint32_t unit, Ftl::Place place) const {
+  if (profile_.store_floor_permille != 0 || place.bytes != geometry_.unit_bytes)
+    return place;
+  uint64_t unit_begin = uint64_t{unit} * geometry_.unit_bytes;
+  uint64_t begin = std::max(state.begin, unit_begin);
+  uint64_t end = std::min(state.end, unit_begin + place.bytes);
+  place.offset += begin - unit_begin;
+  place.bytes = static_cast<uint32_t>(end - begin);
+  return place;
 }
 
 // Data of several units that lies in the same pages is read once. A unit may begin in the pages of
@@ -78,6 +91,7 @@ void FlashModel::read_unit(ReadState &state, uint32_t unit) {
     counters_.buffer_hits++;
     return;
   }
+  place = wanted_part(state, unit, place);
   for (uint64_t at = place.offset, end = place.offset + place.bytes; at < end;) {
     uint64_t group = at / geometry_.group_bytes;
     uint64_t group_end = std::min((group + 1) * geometry_.group_bytes, end);
@@ -89,7 +103,7 @@ void FlashModel::read_unit(ReadState &state, uint32_t unit) {
       piece.high = std::max(piece.high, high);
     } else {
       read_piece(state);
-      piece = {place.superblock, group, low, high};
+      piece = {place.superblock, group, low, high, std::min(high - low, kCoreBytes)};
     }
     at = group_end;
   }
@@ -124,7 +138,7 @@ void FlashModel::read_units(ReadState &state, uint64_t first, uint64_t last,
     there_ns = std::max(there_ns, state.at_ns);
     if (unit == first) {
       state.any = true;
-      state.first = {there_ns, there_ns};
+      state.first = {there_ns, there_ns, there_ns};
       state.ready.start_ns = there_ns;
     }
     state.ready.end_ns = std::max(state.ready.end_ns, there_ns);
@@ -132,17 +146,29 @@ void FlashModel::read_units(ReadState &state, uint64_t first, uint64_t last,
   read_piece(state);
 }
 
+// From when the firmware has dealt with the first of so many units until it has with all.
+Span FlashModel::plan_read(int64_t at_ns, uint64_t units) {
+  if (!timing_)
+    return {at_ns, at_ns};
+  auto work = static_cast<int64_t>(units * geometry_.unit_bytes / kCoreBytes);
+  Span span = core_.reserve_pieces(at_ns, work * profile_.read_unit_ns, "read");
+  return {span.start_ns + profile_.read_unit_ns, span.end_ns};
+}
+
 Span FlashModel::read(int64_t at_ns, uint64_t lba, uint32_t sectors, Journey &journey) {
   if (sectors == 0)
     return {at_ns, at_ns};
   uint64_t first = lba * RD_SECTOR_BYTES / geometry_.unit_bytes;
   uint64_t last = ((lba + sectors) * RD_SECTOR_BYTES - 1) / geometry_.unit_bytes;
-  uint64_t bytes = (last - first + 1) * geometry_.unit_bytes;
-  at_ns = core(at_ns, bytes / kCoreBytes * profile_.read_unit_ns, "read", journey);
+  // The firmware works through the rest while the first of it is on its way.
+  Span planned = plan_read(at_ns, last - first + 1);
+  at_ns = pass(planned.start_ns, profile_.read_latency_ns, journey);
   at_ns = find_maps(at_ns, first, last, true, journey);
   ReadAhead::Stream *stream =
       profile_.read_ahead_bytes > 0 ? read_ahead_.follow(first, last) : nullptr;
   ReadState state(at_ns);
+  state.begin = lba * RD_SECTOR_BYTES;
+  state.end = state.begin + uint64_t{sectors} * RD_SECTOR_BYTES;
   read_units(state, first, last, stream);
   if (stream)
     read_ahead(at_ns, *stream);
@@ -151,8 +177,10 @@ Span FlashModel::read(int64_t at_ns, uint64_t lba, uint32_t sectors, Journey &jo
   if (!timing_)
     return {at_ns, at_ns};
   journey.reach(Stage::kDie, state.first.sensed_ns);
-  journey.reach(Stage::kChannel, state.first.end_ns);
+  journey.reach(Stage::kChannel, state.first.first_ns);
   Span ready = state.ready;
+  if (timing_)
+    ready.end_ns = std::max(ready.end_ns, planned.end_ns + int64_t{profile_.read_latency_ns});
   if (profile_.decompress_mb_s > 0 && state.mapped > 0) {
     // Works on data as it comes.
     int64_t unit_ns = engine_ns(geometry_.unit_bytes, profile_.decompress_mb_s);

@@ -22,6 +22,8 @@ void FlashModel::program(Ftl::Stream stream, int64_t at_ns, uint32_t pages) {
   uint64_t group = stripe.programmed / geometry_.group_bytes;
   uint32_t bytes = pages * geometry_.page_bytes;
   bool background = stream == Ftl::kGc;
+  if (!background && timing_)
+    at_ns = store_.reserve(at_ns, engine_ns(bytes, profile_.store_mb_s), "store").end_ns;
   Nand::Ticket ticket =
       nand_.program(std::max(at_ns, stripe.ready_ns), die_of(group), pages, background);
   if (!background) {
@@ -107,7 +109,9 @@ void FlashModel::move(uint32_t unit, int64_t at_ns) {
   if (name != gc_page_) {
     gc_page_ = name;
     uint64_t group = place.offset / geometry_.group_bytes;
-    int64_t end_ns = nand_.read(at_ns, die_of(group), 1, geometry_.page_bytes, "collect").end_ns;
+    int64_t end_ns =
+        nand_.read(at_ns, die_of(group), 1, geometry_.page_bytes, geometry_.page_bytes, "collect")
+            .end_ns;
     gc_ready_ns_ = timing_ ? std::max(gc_ready_ns_, end_ns) : 0;
   }
   ensure_open(Ftl::kGc, at_ns);

@@ -97,6 +97,24 @@ int64_t FlashModel::throttle(int64_t at_ns, uint64_t bytes, uint64_t stored, Jou
   return free_ns;
 }
 
+// Firmware and engine work on data as it comes: if they keep up with the link, the firmware ends
+// one unit after the last byte, the engine one segment.
+int64_t FlashModel::take_in(int64_t at_ns, uint64_t bytes, Journey &journey) {
+  auto units = static_cast<int64_t>((bytes + kCoreBytes - 1) / kCoreBytes);
+  int64_t ahead_ns = (units - 1) * profile_.write_unit_ns;
+  at_ns = core(std::max<int64_t>(at_ns - ahead_ns, 0),
+               ahead_ns + profile_.write_unit_ns + profile_.write_command_ns, "write", journey);
+  if (!timing_)
+    return at_ns;
+  uint64_t segment = std::min<uint64_t>(profile_.compress_segment_bytes, bytes);
+  int64_t start_ns = at_ns - engine_ns(bytes - segment, profile_.compress_mb_s);
+  int64_t work_ns = engine_ns(bytes, profile_.compress_mb_s);
+  Span engine = compress_.reserve(std::max<int64_t>(start_ns, 0), work_ns, "compress");
+  at_ns = std::max(at_ns, engine.end_ns);
+  journey.reach(Stage::kCompression, at_ns);
+  return at_ns;
+}
+
 int64_t FlashModel::write(int64_t at_ns, uint64_t lba, uint32_t sectors,
                           std::span<const rd_iov> data, Journey &journey) {
   if (sectors == 0)
@@ -104,21 +122,7 @@ int64_t FlashModel::write(int64_t at_ns, uint64_t lba, uint32_t sectors,
   uint64_t begin = lba * RD_SECTOR_BYTES, end = begin + uint64_t{sectors} * RD_SECTOR_BYTES;
   uint64_t first = begin / geometry_.unit_bytes, last = (end - 1) / geometry_.unit_bytes;
   uint64_t bytes = end - begin;
-  // Firmware and engine work on data as it comes: they end one unit after its last byte if they
-  // keep up with the link.
-  auto units = static_cast<int64_t>((bytes + kCoreBytes - 1) / kCoreBytes);
-  int64_t core_ns = units * profile_.write_unit_ns;
-  at_ns = core(std::max<int64_t>(at_ns - core_ns + profile_.write_unit_ns, 0), core_ns, "write",
-               journey);
-  if (timing_) {
-    int64_t work_ns = engine_ns(bytes, profile_.compress_mb_s);
-    int64_t unit_ns = work_ns / units;
-    at_ns = std::max(
-        at_ns,
-        compress_.reserve(std::max<int64_t>(at_ns - work_ns + unit_ns, 0), work_ns, "compress")
-            .end_ns);
-    journey.reach(Stage::kCompression, at_ns);
-  }
+  at_ns = take_in(at_ns, bytes, journey);
   at_ns = find_maps(at_ns, first, last, false, journey);
   read_ahead_.changed(first, last + 1, profile_.read_ahead_bytes / geometry_.unit_bytes);
   uint64_t stored_before = counters_.stored_bytes;
@@ -134,7 +138,8 @@ int64_t FlashModel::write(int64_t at_ns, uint64_t lba, uint32_t sectors,
                        journey);
   }
   counters_.host_write_bytes += bytes;
-  return throttle(at_ns, bytes, counters_.stored_bytes - stored_before, journey);
+  at_ns = throttle(at_ns, bytes, counters_.stored_bytes - stored_before, journey);
+  return pass(at_ns, profile_.write_latency_ns, journey);
 }
 
 int64_t FlashModel::flush(int64_t at_ns, Journey &journey) {

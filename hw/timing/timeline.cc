@@ -9,8 +9,7 @@ Span Timeline::book(int64_t earliest_ns, int64_t duration_ns) {
   if (duration_ns <= 0)
     return {earliest_ns, earliest_ns};
   busy_ns_ += duration_ns;
-  // Most bookings are at the end.
-  if (earliest_ns >= busy_until_ns_ || first_ == end_ || end_of_gaps()[-1].end_ns <= earliest_ns)
+  if (after_gaps(earliest_ns))
     return append(earliest_ns, duration_ns);
   for (Span *gap = first_gap_after(earliest_ns); gap != end_of_gaps(); gap++) {
     int64_t start_ns = std::max(earliest_ns, gap->start_ns);
@@ -23,12 +22,35 @@ Span Timeline::book(int64_t earliest_ns, int64_t duration_ns) {
   return append(earliest_ns, duration_ns);
 }
 
+// Most bookings are at the end.
+bool Timeline::after_gaps(int64_t at_ns) {
+  return at_ns >= busy_until_ns_ || first_ == end_ || end_of_gaps()[-1].end_ns <= at_ns;
+}
+
+// How long a booking can be that takes the first idle place, whatever its length.
+int64_t Timeline::fits_ns(int64_t earliest_ns) {
+  if (after_gaps(earliest_ns))
+    return INT64_MAX;
+  const Span *gap = first_gap_after(earliest_ns);
+  return gap->end_ns - std::max(earliest_ns, gap->start_ns);
+}
+
 Span Timeline::append(int64_t earliest_ns, int64_t duration_ns) {
   int64_t start_ns = std::max(earliest_ns, busy_until_ns_);
   if (start_ns > busy_until_ns_)
     insert_gap(end_of_gaps(), {busy_until_ns_, start_ns});
   busy_until_ns_ = start_ns + duration_ns;
   return {start_ns, busy_until_ns_};
+}
+
+Span Timeline::reserve_pieces(int64_t earliest_ns, int64_t duration_ns, const char *label) {
+  Span whole = reserve(earliest_ns, std::min(duration_ns, fits_ns(earliest_ns)), label);
+  for (int64_t left_ns = duration_ns - (whole.end_ns - whole.start_ns); left_ns > 0;) {
+    Span piece = reserve(whole.end_ns, std::min(left_ns, fits_ns(whole.end_ns)), label);
+    left_ns -= piece.end_ns - piece.start_ns;
+    whole.end_ns = piece.end_ns;
+  }
+  return whole;
 }
 
 void Timeline::clear() {

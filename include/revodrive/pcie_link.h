@@ -36,7 +36,7 @@ class PcieLink {
   void load(StreamReader &in);
 
  private:
-  int64_t transfer_ns(uint32_t bytes) const;
+  int64_t transfer_ns(uint32_t bytes, uint32_t payload_bytes) const;
 
   PcieProfile profile_;
   bool timing_;

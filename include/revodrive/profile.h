@@ -22,6 +22,7 @@ struct PcieProfile {
   uint32_t lanes = 0;               // 1..16
   uint32_t lane_mb_s = 0;           // after 8b/10b, each direction: gen1 250, gen2 500
   uint32_t max_payload_bytes = 0;   // largest TLP payload, 128..4096
+  uint32_t completion_bytes = 0;    // payload of what answers a read of host memory, 64..4096
   uint32_t tlp_overhead_bytes = 0;  // framing, header, LCRC, and a share of the DLLPs
   uint32_t read_latency_ns = 0;     // request to first completion of a read of host memory
 };
@@ -34,9 +35,10 @@ struct BridgeProfile {
 
 // [sata] One link between bridge and drive.
 struct SataProfile {
-  uint32_t speed = 0;               // generation: 1, 2, 3 for 1.5, 3, 6 Gb/s
-  uint32_t fis_overhead_bytes = 0;  // SOF, EOF, CRC, primitives and turnaround per FIS, in bytes
-  uint32_t link_up_us = 0;          // COMRESET to signature FIS; at most 400000
+  uint32_t speed = 0;                // generation: 1, 2, 3 for 1.5, 3, 6 Gb/s
+  uint32_t efficiency_permille = 0;  // of the line rate that FISes get; the rest is ALIGN and HOLD
+  uint32_t fis_overhead_bytes = 0;   // SOF, EOF, CRC, primitives and turnaround per FIS, in bytes
+  uint32_t link_up_us = 0;           // COMRESET to signature FIS; at most 400000
 };
 
 // [flash] The drive's controller and its NAND. What a 0 means is said where it is allowed.
@@ -45,9 +47,14 @@ struct FlashProfile {
   uint32_t command_ns = 0;               // firmware time per command
   uint32_t read_unit_ns = 0;             // ... and per 4 KiB read
   uint32_t write_unit_ns = 0;            // ... and per 4 KiB written
+  uint32_t write_command_ns = 0;         // ... and more of a command that writes
+  uint32_t read_latency_ns = 0;          // what a read takes that holds up no other command
+  uint32_t write_latency_ns = 0;         // the same of a write
   uint32_t trim_range_ns = 0;            // ... and per range of a DATA SET MANAGEMENT
   uint32_t compress_mb_s = 0;            // engine, in data of the host; 0: takes no time
+  uint32_t compress_segment_bytes = 0;   // it starts when so much of a command is there
   uint32_t decompress_mb_s = 0;          // the same for reads
+  uint32_t store_mb_s = 0;               // stored host data, from the buffer to dies; 0: any
   uint32_t store_floor_permille = 0;     // smallest stored share after compression; 0: none
   uint64_t dedupe_window_chunks = 0;     // 4 KiB chunks known to be stored; 0: no deduplication
   uint64_t dedupe_reference_bytes = 16;  // what a known chunk costs
@@ -61,7 +68,8 @@ struct FlashProfile {
   uint32_t page_bytes = 0;        // user bytes of a NAND page
   uint32_t page_spare_bytes = 0;  // also transferred
   uint32_t codeword_bytes = 0;    // of the error correction: the least that is transferred
-  uint32_t block_pages = 0;       // pages of a block: what is erased at once in a plane
+  uint32_t decode_mb_s = 0;  // error correction of a channel, in data; 0: keeps up with the bus
+  uint32_t block_pages = 0;  // pages of a block: what is erased at once in a plane
   uint32_t blocks_per_plane = 0;  // 0: follows from the drive's size and raw_permille
   uint32_t bus_mb_s = 0;          // channel bus
   uint32_t bus_command_ns = 0;    // on the bus per page: command, address, status

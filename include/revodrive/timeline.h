@@ -37,6 +37,10 @@ class Timeline {
       track_.mark(label, span.start_ns, span.end_ns);
     return span;
   }
+  // The same in pieces: what does not fit into an idle place goes on in the next, so that nothing
+  // stays idle between bookings of different length. From the start of the first to the end of the
+  // last piece.
+  Span reserve_pieces(int64_t earliest_ns, int64_t duration_ns, const char *label = "busy");
   // Each booking from now on is told to `observer` (null: to nobody) under that name.
   void watch(Observer *observer, std::string name) { track_.watch(observer, std::move(name)); }
   // End of the last booking.
@@ -55,6 +59,8 @@ class Timeline {
   static constexpr size_t kMaxGaps = 128;
 
   Span book(int64_t earliest_ns, int64_t duration_ns);
+  bool after_gaps(int64_t at_ns);
+  int64_t fits_ns(int64_t earliest_ns);
   Span append(int64_t earliest_ns, int64_t duration_ns);
   Span *first_gap_after(int64_t at_ns);
   void cut_gap(Span *gap, Span used);
