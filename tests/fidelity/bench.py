@@ -12,16 +12,19 @@ PROFILES = pathlib.Path(__file__).parents[2] / "hw/profiles"
 class Bench:
     """The simulator with the questions that recipes ask."""
 
-    def __init__(self, simulate):
+    def __init__(self, simulate, policy="stripe"):
         self.simulate = simulate
+        self.policy = policy
 
-    def run(self, profile, *jobs, overrides=()):
-        return self.simulate(Run(profile, tuple(jobs), tuple(overrides)))
+    def run(self, profile, *jobs, overrides=(), preset="fresh", placement=None):
+        """A RevoDrive 3 is tested as the volume that the card makes; the older cards are RAID 0 of their driver."""
+        usual = f"vca-{self.policy}" if profile.startswith("revodrive3") else "stripe"
+        return self.simulate(Run(profile, tuple(jobs), tuple(overrides), preset, placement or usual))
 
-    def rate(self, profile, *jobs, side=None, overrides=()):
+    def rate(self, profile, *jobs, **settings):
         """MB/s of the last job."""
         name, options = jobs[-1]
-        return self.run(profile, *jobs, overrides=overrides).mb_s(name, side or side_of(options))
+        return self.run(profile, *jobs, **settings).mb_s(name, side_of(options))
 
     def iops(self, profile, *jobs):
         name, options = jobs[-1]
@@ -72,3 +75,11 @@ def dies(profile):
         return bench.profile(profile, "flash", "channels") * bench.profile(profile, "flash", "dies_per_channel")
 
     return count
+
+
+def raw_gib(profile):
+    """Flash of one of its drives."""
+    def size(bench):
+        return bench.profile(profile, "card", "member_bytes") * bench.profile(profile, "flash", "raw_permille") / 1000 / 2**30
+
+    return size

@@ -1,42 +1,47 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Recipes of the older and lesser products, and of what the profiles only state (see recipes.py)."""
 
-from bench import capacity_gb, dies, figure, stated
+from bench import capacity_gb, dies, figure, raw_gib, stated
 from workloads import as_ssd, crystal_disk_mark, fill, job, random_4k, sequential_128k, torture
 
 DRIVE = "vertex3-240"
 ELECTRA = "electra-max-960"
+# One of the Electra's controllers by itself.
+SF2181 = ("sata.speed=2", "flash.compress_mb_s=255", "flash.store_mb_s=97")
 
 # --------------------------------------------------------------------------------- SF-2100, Agility 3
 
 
 @figure("F059", "F168")
 def sf2100_sequential(bench):
-    return bench.rate(DRIVE, sequential_128k("write", 32), overrides=("sata.speed=2",))
+    return bench.rate(DRIVE, sequential_128k("write", 32), overrides=SF2181)
 
 
 @figure("F058")
 def sf2181_random(bench):
-    name, options = random_4k("randwrite", 32)
-    return bench.run(DRIVE, (name, options), overrides=("sata.speed=2",)).iops(name, "write")
+    """Stated for "random read/write": half of each."""
+    name, options = random_4k("randrw", 32)
+    run = bench.run(DRIVE, (name, options), overrides=SF2181)
+    return run.iops(name, "read") + run.iops(name, "write")
 
 
 @figure("F063")
 def two_sf2181(bench):
-    return 2 * bench.iops(DRIVE, random_4k("randwrite", 32))
+    return 2 * sf2181_random(bench)
 
 
 @figure("F064")
 def sata_3g_random(bench):
-    per_command = bench.profile("electra-max-960", "sata", "fis_overhead_bytes") * 5 + 4096 + 20 + 28 + 8 + 8
-    return 300e6 / per_command
+    """A read is four small FISes and one with the data."""
+    per_command = bench.profile(ELECTRA, "sata", "fis_overhead_bytes") * 5 + 4096 + 20 + 28 + 8 + 8
+    return 300e3 * bench.profile(ELECTRA, "sata", "efficiency_permille") / per_command
 
 
 AGILITY = "agility3-120"
 
 
 def agility(bench, rw, bs, depth):
-    return bench.rate(AGILITY, fill("incompressible", "70%", name="in-use"), crystal_disk_mark(rw, bs, depth))
+    return bench.rate(AGILITY, crystal_disk_mark(rw, bs, depth), preset="full")
 
 
 @figure("F159", "F160")
@@ -108,7 +113,7 @@ SMALL_VERTEX2 = ("card.member_bytes=7502135296",)
 
 @figure("F127", "F190")
 def sf1200_as_ssd_dirty(bench):
-    return bench.rate("vertex2-120", fill("incompressible"), torture(60), as_ssd("write"), overrides=SMALL_VERTEX2)
+    return bench.rate("vertex2-120", torture(60), as_ssd("write", 16), preset="full", overrides=SMALL_VERTEX2)
 
 
 # ------------------------------------------------------------------------------------------- profiles
@@ -118,19 +123,19 @@ for _id, _recipe in {
     "F044": lambda bench: dies(ELECTRA)(bench) / 4,
     "F060": stated(ELECTRA, "flash", "channels"),
     "F080": dies(ELECTRA),
-    "F123": stated("vertex3-120", "flash", "raw_bytes", 2**30),
+    "F123": raw_gib("vertex3-120"),
     "F124": lambda bench: capacity_gb(bench, "vertex3-120") * 1e9 / 2**30,
     "F125": stated(DRIVE, "flash", "channels"),
     "F131": lambda bench: dies(DRIVE)(bench) / 2,
-    "F132": lambda bench: bench.profile(DRIVE, "flash", "raw_bytes") / 2**30 - 240,
+    "F132": lambda bench: raw_gib(DRIVE)(bench) - 240,
     "F153": stated(DRIVE, "flash", "bus_mb_s"),
     "F154": lambda bench: capacity_gb(bench, DRIVE) * 1e9 / 2**30,
-    "F081": lambda bench: bench.profile("octane-512-fw113", "flash", "raw_bytes") / 2**20
+    "F081": lambda bench: raw_gib("octane-512-fw113")(bench) * 2**10
     / bench.profile("octane-512-fw113", "flash", "page_bytes"),
     "F171": stated(DRIVE, "flash", "page_bytes"),
     "F172": stated(DRIVE, "flash", "page_spare_bytes"),
     "F173": stated(DRIVE, "flash", "block_pages"),
-    "F174": lambda bench: bench.profile(DRIVE, "flash", "raw_bytes") / dies(DRIVE)(bench)
+    "F174": lambda bench: raw_gib(DRIVE)(bench) * 2**30 / dies(DRIVE)(bench)
     / bench.profile(DRIVE, "flash", "page_bytes") / bench.profile(DRIVE, "flash", "block_pages"),
     "F175": stated(DRIVE, "flash", "read_page_us"),
     "F176": stated(DRIVE, "flash", "program_page_us"),

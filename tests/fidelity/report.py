@@ -13,7 +13,6 @@ import matplotlib.pyplot as plt  # noqa: E402  # the backend comes first
 import figures
 import recipes
 import storage_bench
-from simulator import Run
 from workloads import as_ssd, atto, fill, job, random_4k, sequential_128k, torture, trim_all
 
 CARD, DRIVE = recipes.CARD, "vertex3-120"
@@ -62,10 +61,10 @@ def lines(xs, series, x_label, unit):
 class Plots:
     def __init__(self, simulate):
         self.bench = recipes.Bench(simulate)
-        self.simulate = simulate
+        self.other = recipes.Bench(simulate, "dispatch")
 
     def four_corners(self):
-        tests = {"128K read": ("read", lambda data: (fill(data, "4g"), sequential_128k("read", 1, size="4g"))),
+        tests = {"128K read": ("read", lambda data: (fill(data, "4g"), sequential_128k("read", 1, span="4g"))),
                  "128K write": ("write", lambda data: (sequential_128k("write", 1, data),)),
                  "4K read QD3": ("read", lambda data: (fill(data, "8g"), random_4k("randread", 3))),
                  "4K write QD3": ("write", lambda data: (random_4k("randwrite", 3, data),)),
@@ -98,11 +97,22 @@ class Plots:
     def wear(self):
         small = {"vertex3-240": recipes.SMALL_DRIVE, "vertex3-120": ("card.member_bytes=7502135296",),
                  "electra-max-960": recipes.SMALL_ELECTRA}
-        states = {"clean": (), "after torture": (fill("incompressible"), torture(75)),
-                  "after TRIM": (fill("incompressible"), torture(75), trim_all())}
-        series = {name: [self.bench.rate(profile, *before, as_ssd("write"), overrides=overrides)
+        states = {"clean": (), "after torture": (torture(75),), "after TRIM": (torture(75), trim_all())}
+        series = {name: [self.bench.rate(profile, *before, as_ssd("write", 16), overrides=overrides,
+                                         preset="full" if before else "fresh")
                          for profile, overrides in small.items()] for name, before in states.items()}
         return bars(list(small), series, "MB/s, AS SSD sequential write")
+
+    def policies(self):
+        """Plain striping, as Linux users found it, and OCZ's queue dispatch: what the reviews' tests say to each."""
+        rows = ["<table><tr><th>id<th>workload<th>QD<th>published<th>stripe<th>dispatch</tr>"]
+        known = figures.load()
+        for name in ("F009", "F010", "F012", "F013", "F015", "F016", "F017", "F018", "F100", "F108", "F109", "F111"):
+            figure = known[name]
+            values = [recipes.RECIPES[name](bench) for bench in (self.bench, self.other)]
+            rows.append(f"<tr><td>{name}<td>{html.escape(figure.workload)}<td>{figure.depth}<td class=n>{figure.value:g} "
+                        f"{figure.unit}" + "".join(f"<td class=n>{value:.4g}" for value in values) + "</tr>")
+        return "\n".join(rows) + "</table>"
 
     def storage_bench(self):
         products = [CARD, "revodrive3-240", "vertex3-240", "vertex3-120", "electra-max-960", "octane-512-fw113"]
@@ -114,7 +124,7 @@ class Plots:
         return bars(products, rates, "MB/s") + bars(products, busy, "busy time, s")
 
     def play(self, profile, trace):
-        outcome = self.simulate(Run(profile, storage_bench.jobs(trace)))
+        outcome = self.bench.run(profile, *storage_bench.jobs(trace))
         moved = sum(job[side]["io_bytes"] for job in outcome.jobs.values() for side in ("read", "write"))
         seconds = sum(max(job[side]["runtime"] for side in ("read", "write")) for job in outcome.jobs.values()) / 1000
         return moved / seconds / 1e6, seconds
@@ -123,19 +133,25 @@ class Plots:
         tests = {"read QD1": (fill("compressible", "8g"), random_4k("randread", 1)),
                  "read QD32": (fill("compressible", "8g"), random_4k("randread", 32)),
                  "write QD1": (random_4k("randwrite", 1),), "write QD32": (random_4k("randwrite", 32),),
-                 "128K read QD1": (fill("compressible", "4g"), sequential_128k("read", 1, size="4g")),
+                 "128K read QD1": (fill("compressible", "4g"), sequential_128k("read", 1, span="4g")),
                  "128K write, incompressible": (sequential_128k("write", 32, "incompressible"),)}
-        shares = {name: self.bench.run(CARD, *jobs).extra()["stages_ns"] for name, jobs in tests.items()}
+        shares = {name: self.stages(jobs) for name, jobs in tests.items()}
         figure, axes = plt.subplots()
         left = [0.0] * len(tests)
         for stage in next(iter(shares.values())):
-            values = [shares[name][stage] / 1000 for name in tests]
+            values = [shares[name].get(stage, 0) / 1000 for name in tests]
             if max(values) > 0:
                 axes.barh(list(tests), values, left=left, label=stage)
             left = [a + b for a, b in zip(left, values)]
         axes.set_xlabel("mean latency by stage, us")
         axes.legend(fontsize=7)
         return svg(figure)
+
+    def stages(self, jobs):
+        """Mean ns of each stage of the last job's commands; of writes, if it writes: a fill before it is in them."""
+        side = recipes.side_of(jobs[-1][1])
+        of_run = self.bench.run(CARD, *jobs).extra()["stages"][side]
+        return {key[:-3]: value for key, value in of_run.items() if key.endswith("_ns") and key != "mean_ns"}
 
 
 def table(verdicts):
@@ -167,7 +183,8 @@ def write(verdicts, simulate, folder):
     parts = [
         ("The four corners", plots.four_corners()), ("ATTO", plots.atto()), ("Queue depth", plots.depths()),
         ("Clean, tortured, trimmed", plots.wear()), ("Storage Bench 2011, remade", plots.storage_bench()),
-        ("Where the time goes", plots.breakdown()), ("Every figure", table(verdicts)),
+        ("Where the time goes", plots.breakdown()),
+        ("Stripe and dispatch", plots.policies()), ("Every figure", table(verdicts)),
         ("Figures that cannot be compared", left_out(figures.load()))]
     body = "".join(f"<h2>{html.escape(title)}</h2>{content}" for title, content in parts)
     passed = sum(verdict.passed for verdict in verdicts)

@@ -21,6 +21,8 @@ class Run:
     profile: str
     jobs: tuple
     overrides: tuple = ()
+    preset: str = "fresh"
+    placement: str = "stripe"
 
     def job_file(self):
         lines = []
@@ -31,7 +33,8 @@ class Run:
         return "\n".join(lines) + "\n"
 
     def key(self):
-        text = repr((self.profile, self.job_file(), self.overrides))
+        text = repr((self.profile, self.job_file(), self.overrides, self.preset,
+                     self.placement))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -87,7 +90,8 @@ class Simulator:
         if not kept.exists():
             jobs = stem.with_suffix(".fio")
             jobs.write_text(run.job_file(), encoding="utf-8")
-            command = [self.program, "--profile", run.profile, "--output-format=json"]
+            command = [self.program, "--profile", run.profile, f"--preset={run.preset}",
+                       f"--placement={run.placement}", "--output-format=json"]
             for override in run.overrides:
                 command += ["--set", override]
             done = subprocess.run([*command, str(jobs)], capture_output=True, text=True)

@@ -29,9 +29,9 @@ def random_4k(rw, depth, data="compressible", span="8g", **options):
     return job("measure", rw, "4k", depth, data, size=span, **options)
 
 
-def sequential_128k(rw, depth=1, data="compressible", **options):
+def sequential_128k(rw, depth=1, data="compressible", span="100%", **options):
     """Iometer's 128 KiB sequential test."""
-    return job("measure", rw, "128k", depth, data, size="100%", **options)
+    return job("measure", rw, "128k", depth, data, size=span, **options)
 
 
 def atto(rw, transfer, data="compressible"):
@@ -39,9 +39,13 @@ def atto(rw, transfer, data="compressible"):
     return job("measure", rw, transfer, 4, data, size="256m")
 
 
-def as_ssd(rw, **options):
-    """AS SSD sequential: requests of 16 MiB one at a time, which the driver cuts into pieces of at most 512 KiB."""
-    return job("measure", rw, "512k", 32, "incompressible", size="1g", **options)
+def as_ssd(rw, share=1, name="measure"):
+    """AS SSD sequential: 1 GiB in requests of 16 MiB one at a time, which the driver cuts into pieces of at most 512 KiB.
+
+    Of a drive that was made smaller (`share` of it), as much less: it is what the drive has free that counts.
+    """
+    size = f"{round(1024 / share)}m"
+    return job(name, rw, "512k", 32, "incompressible", seconds=SECONDS if share == 1 else 0, size=size)
 
 
 def crystal_disk_mark(rw, bs, depth, data="incompressible", **options):
