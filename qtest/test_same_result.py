@@ -16,6 +16,8 @@ from revodrive_qtest import ata
 from revodrive_qtest.phy import MS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+# As the driver of these tests programs it, like Linux.
+COALESCING = ("--set=host.coalesce_count=511", "--set=host.coalesce_us=128")
 REVOSIM = os.environ.get("REVOSIM", str(ROOT / "build" / "revosim"))
 SIZE = 64 << 20  # of the rig's images
 
@@ -31,8 +33,8 @@ JOBS = {
 
 def simulate(folder, job):
     """The job's commands, in order of submission."""
-    subprocess.run([REVOSIM, "--set", f"card.member_bytes={SIZE}", "--dump-commands=c.csv", "--name=job",
-                    "--zero_buffers", *job], cwd=folder, check=True, capture_output=True, timeout=120)
+    subprocess.run([REVOSIM, "--set", f"card.member_bytes={SIZE}", *COALESCING, "--dump-commands=c.csv",
+                    "--name=job", "--zero_buffers", *job], cwd=folder, check=True, capture_output=True, timeout=120)
     with open(folder / "c.csv", encoding="ascii", newline="") as file:
         rows = [{key: int(value, 0) for key, value in row.items()} for row in csv.DictReader(file)]
     return sorted(rows, key=lambda row: row["number"])

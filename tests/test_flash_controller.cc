@@ -100,8 +100,8 @@ START_TEST(c071_unmapped_reads) {
 }
 END_TEST
 
-// Of what is stored as it is, the code words are moved that hold it; the first 4 KiB go on while the
-// rest follows.
+// Of what is stored as it is, the code words that hold it are moved; the first 4 KiB go on while
+// the rest follows.
 START_TEST(read_moves_what_is_stored) {
   for (uint32_t sectors : {1u, 8u, 16u, 32u}) {
     Bench bench;

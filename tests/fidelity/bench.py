@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What recipes are made of: a Bench that answers questions about runs and profiles, and the table they enter."""
 
-import configparser
-import pathlib
-
 from simulator import Run
-
-PROFILES = pathlib.Path(__file__).parents[2] / "hw/profiles"
 
 
 class Bench:
@@ -36,11 +31,7 @@ class Bench:
 
     def profile(self, name, section, key):
         """A number as the profile states it."""
-        parser = configparser.ConfigParser()
-        parser.read(PROFILES / f"{name}.ini", encoding="utf-8")
-        if not parser.has_option(section, key) and parser.has_option("profile", "base"):
-            return self.profile(parser["profile"]["base"], section, key)
-        return float(parser[section][key])
+        return float(self.simulate.settings(name)[f"{section}.{key}"])
 
 
 def side_of(options):
@@ -80,6 +71,7 @@ def dies(profile):
 def raw_gib(profile):
     """Flash of one of its drives."""
     def size(bench):
-        return bench.profile(profile, "card", "member_bytes") * bench.profile(profile, "flash", "raw_permille") / 1000 / 2**30
+        user_bytes = bench.profile(profile, "card", "member_bytes")
+        return user_bytes * bench.profile(profile, "flash", "raw_permille") / 1000 / 2**30
 
     return size

@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import dataclasses
+import functools
 import hashlib
 import json
 import pathlib
@@ -83,6 +84,13 @@ class Simulator:
             except Exception as error:
                 future.set_exception(error)
         return future.result()
+
+    @functools.cache
+    def settings(self, profile):
+        done = subprocess.run([self.program, "--profile", profile, "--show-settings"], capture_output=True, text=True)
+        if done.returncode:
+            raise SimulationError(done.stderr.strip())
+        return dict(line.split("=", 1) for line in done.stdout.splitlines())
 
     def fetch(self, run):
         stem = self.folder / f"{self.version}-{run.key()}"

@@ -40,7 +40,7 @@ def atto(rw, transfer, data="compressible"):
 
 
 def as_ssd(rw, share=1, name="measure"):
-    """AS SSD sequential: 1 GiB in requests of 16 MiB one at a time, which the driver cuts into pieces of at most 512 KiB.
+    """AS SSD sequential: 1 GiB in requests of 16 MiB one at a time, which the driver cuts into 512 KiB at most.
 
     Of a drive that was made smaller (`share` of it), as much less: it is what the drive has free that counts.
     """
