@@ -127,9 +127,11 @@ ELSEWHERE = {
     "flash.blocks_per_plane": "follows the drive's size; tests/test_ftl.cc",
     "flash.dedupe_window_chunks": "test_deduplication below",
     "flash.dedupe_reference_bytes": "test_deduplication below",
-    "volume.command_ns": "of mode=vca, which revosim does not have; tests/test_volume.cc",
-    "volume.part_ns": "of mode=vca, which revosim does not have; tests/test_volume.cc",
+    "volume.balance_kib": "where writes go, not how long they take; tests/test_dispatch.cc",
 }
+# Costs of the volume that the card makes, and the policy that has them.
+VOLUME = {"volume.command_ns": "stripe", "volume.part_ns": "stripe", "volume.dispatch_ns": "dispatch",
+          "volume.map_ns": "dispatch"}
 
 
 @pytest.fixture
@@ -154,7 +156,7 @@ def measure(sim, keys):
 
 
 def test_every_key_has_a_row(keys):
-    known = {*ROWS, *ENERGY, *ELSEWHERE}
+    known = {*ROWS, *ENERGY, *ELSEWHERE, *VOLUME}
     assert not set(keys) - known, "say in ROWS what the key does to time, or in ELSEWHERE why nothing"
 
 
@@ -166,6 +168,14 @@ def test_c073_time_follows_the_key(measure, keys, key):
     base = more[0] if more else {}
     before, after = measure(job, base)[0], measure(job, base | {key: value})[0]
     assert least <= after / before <= most, f"{key}={value}: {job} takes {after / before:.3f} of the time"
+
+
+@pytest.mark.parametrize("key, policy", VOLUME.items())
+def test_time_follows_the_volume(sim, key, policy):
+    job = ("--name=j", "--rw=randwrite", "--iodepth=64", "--number_ios=5000", "--zero_buffers")
+    times = [sim(f"--placement=vca-{policy}", "--set", f"{key}={cost}", *job).json["revosim"]["virtual_ns"]
+             for cost in (0, 20000, 40000)]
+    assert times[0] < times[1] < 0.75 * times[2]
 
 
 COSTS = [key for key, (value, *_) in ROWS.items() if key.endswith(("_ns", "_us")) and value > PINNED[key]]
