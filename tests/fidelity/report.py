@@ -110,8 +110,9 @@ class Plots:
         for name in ("F009", "F010", "F012", "F013", "F015", "F016", "F017", "F018", "F100", "F108", "F109", "F111"):
             figure = known[name]
             values = [recipes.RECIPES[name](bench) for bench in (self.bench, self.other)]
+            cells = "".join(f"<td class=n>{value:.4g}" for value in values)
             rows.append(f"<tr><td>{name}<td>{html.escape(figure.workload)}<td>{figure.depth}"
-                        f"<td class=n>{figure.value:g} {figure.unit}" + "".join(f"<td class=n>{value:.4g}" for value in values) + "</tr>")
+                        f"<td class=n>{figure.value:g} {figure.unit}{cells}</tr>")
         return "\n".join(rows) + "</table>"
 
     def storage_bench(self):
