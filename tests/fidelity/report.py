@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt  # noqa: E402  # the backend comes first
 import figures
 import recipes
 import storage_bench
+from bench import side_of
 from workloads import as_ssd, atto, fill, job, random_4k, sequential_128k, torture, trim_all
 
 CARD, DRIVE = recipes.CARD, "vertex3-120"
@@ -150,7 +151,7 @@ class Plots:
 
     def stages(self, jobs):
         """Mean ns of each stage of the last job's commands; of writes, if it writes: a fill before it is in them."""
-        side = recipes.side_of(jobs[-1][1])
+        side = side_of(jobs[-1][1])
         of_run = self.bench.run(CARD, *jobs).extra()["stages"][side]
         return {key[:-3]: value for key, value in of_run.items() if key.endswith("_ns") and key != "mean_ns"}
 
