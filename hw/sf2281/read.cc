@@ -150,9 +150,9 @@ void FlashModel::read_units(ReadState &state, uint64_t first, uint64_t last,
 Span FlashModel::plan_read(int64_t at_ns, uint64_t units) {
   if (!timing_)
     return {at_ns, at_ns};
-  auto work = static_cast<int64_t>(units * geometry_.unit_bytes / kCoreBytes);
-  Span span = core_.reserve_pieces(at_ns, work * profile_.read_unit_ns, "read");
-  return {span.start_ns + profile_.read_unit_ns, span.end_ns};
+  auto rest = static_cast<int64_t>(units * geometry_.unit_bytes / kCoreBytes) - 1;
+  int64_t first_ns = core_.reserve_pieces(at_ns, profile_.read_unit_ns, "read").end_ns;
+  return {first_ns, core_.reserve_pieces(first_ns, rest * profile_.read_unit_ns, "read").end_ns};
 }
 
 Span FlashModel::read(int64_t at_ns, uint64_t lba, uint32_t sectors, Journey &journey) {
