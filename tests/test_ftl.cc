@@ -472,7 +472,7 @@ END_TEST
 // The arithmetic of a card that is fully written: four members, 1.5 GiB.
 START_TEST(memory_of_a_full_card) {
   FlashProfile profile = test_flash();
-  uint64_t bytes = 16384 * kMiB;
+  uint64_t bytes = 4096 * kMiB;
   Books books(profile, bytes);
   ck_assert_uint_lt(books.ftl.memory_bytes(), kMiB);
   // A preset takes memory for what is used of it.
