@@ -5,9 +5,8 @@ import pytest
 from revodrive_qtest import Bridge, card_of, refused, storage
 from revodrive_qtest.phy import MS
 from revodrive_qtest.storage import MIB, stamp
-from revodrive_qtest.volume import ScsiError, Volume
+from revodrive_qtest.volume import ScsiError, Volume, card
 
-CARD = "revodrive3-x2,id=card,addr=4,mode=vca,policy=dispatch,drive0=d0,drive1=d1,drive2=d2,drive3=d3"
 NOT_READY, ILLEGAL, ATTENTION = 2, 5, 6
 MANUAL = 0x0403
 
@@ -27,7 +26,7 @@ def boot(launch, tmp_path):
     """boot(): the same images in a new QEMU each time."""
 
     def start(*more):
-        vm = launch(*nodes(tmp_path), "-device", ",".join((CARD, *more)))
+        vm = launch(*nodes(tmp_path), *card("dispatch", *more))
         disk = Volume(Bridge(card_of(vm)).probe())
         disk.clear_attention()
         return vm, disk
@@ -97,7 +96,7 @@ def test_somebodys_ssds_are_not_taken(launch, tmp_path):
     words = []
     for i in range(4):
         words += storage.raw_node(f"d{i}", storage.raw_image(tmp_path / f"m{i}"))
-    vm = launch(*words, "-device", CARD)
+    vm = launch(*words, *card("dispatch"))
     disk = Volume(Bridge(card_of(vm)).probe())
     disk.clear_attention()
     with pytest.raises(ScsiError) as error:
@@ -169,7 +168,7 @@ def test_a_member_is_away_and_comes_back(boot):
 
 def test_too_small_members(tmp_path):
     words = nodes(tmp_path, size=8 * MIB)
-    assert "at least 16777216 bytes" in refused(*words, "-device", CARD)
+    assert "at least 16777216 bytes" in refused(*words, *card("dispatch"))
 
 
 def test_compare_and_write(boot):

@@ -6,11 +6,10 @@ import random
 import pytest
 
 from revodrive_qtest import Bridge, card_of, storage
-from revodrive_qtest.volume import Volume
+from revodrive_qtest.volume import Volume, card
 
 KILLS = 25
 BLOCKS = 1024  # sectors under load
-CARD = "revodrive3-x2,id=card,addr=4,mode=vca,policy={},drive0=d0,drive1=d1,drive2=d2,drive3=d3"
 ZERO = bytes(512)
 
 
@@ -102,13 +101,13 @@ def test_killed_under_load(launch, tmp_path, seed, policy):
         words += storage.raw_node(f"d{i}", storage.raw_image(tmp_path / f"{i}", stamped_sectors=0))
     load = Load(random.Random(seed))
     for _ in range(KILLS):
-        vm = launch(*words, "-device", CARD.format(policy))
+        vm = launch(*words, *card(policy))
         disk = Volume(Bridge(card_of(vm)).probe())
         disk.clear_attention()
         load.check(disk)
         load.run(disk)
         vm.close(kill=True)
-    vm = launch(*words, "-device", CARD.format(policy))
+    vm = launch(*words, *card(policy))
     disk = Volume(Bridge(card_of(vm)).probe())
     disk.clear_attention()
     load.check(disk)

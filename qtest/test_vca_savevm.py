@@ -4,7 +4,7 @@ import pytest
 
 from revodrive_qtest import Bridge, card_of, storage
 from revodrive_qtest.storage import stamp
-from revodrive_qtest.volume import Volume
+from revodrive_qtest.volume import Volume, card
 from test_savevm import (adopt, driver_state, hmp, migrate_to, refused_to_load, restore_driver, wait_incoming,
                          wait_load)
 
@@ -19,11 +19,6 @@ def nodes(tmp_path, kind):
             storage.qcow2_image(path) if kind == "qcow2" else storage.raw_image(path, stamped_sectors=0)
         words += storage.node(f"d{i}", kind, file={"driver": "file", "filename": str(path)})
     return words
-
-
-def card(policy):
-    return ["-device", f"revodrive3-x2,id=card,addr=4,mode=vca,policy={policy},"
-            "drive0=d0,drive1=d1,drive2=d2,drive3=d3"]
 
 
 @pytest.fixture

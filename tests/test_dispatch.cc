@@ -14,14 +14,14 @@ namespace {
 
 constexpr uint64_t kMib = 2048;  // sectors
 
-void good(const DispatchJob &job) {
+void good(const VolumeJob &job) {
   ck_assert_uint_eq(job.ends, 1);
   ck_assert_msg(!job.failed(), "failure %d", static_cast<int>(job.failure));
   ck_assert(job.window.guards_intact());
   ck_assert_uint_eq(job.window.maps, job.window.unmaps);
 }
 
-void failed(const DispatchJob &job, VolumeFailure failure) {
+void failed(const VolumeJob &job, VolumeFailure failure) {
   ck_assert_uint_eq(job.ends, 1);
   ck_assert_int_eq(static_cast<int>(job.failure), static_cast<int>(failure));
 }
@@ -214,10 +214,10 @@ END_TEST
 START_TEST(a_flush_ends_after_what_came_before_it) {
   DispatchBench bench;
   ck_assert(bench.open());
-  DispatchJob &first = bench.submit(VolumeOp::kWrite, 0, 512, 1);
-  DispatchJob &flush = bench.submit(VolumeOp::kFlush);
-  DispatchJob &again = bench.submit(VolumeOp::kFlush);
-  DispatchJob &later = bench.submit(VolumeOp::kWrite, 0, 512, 2);
+  VolumeJob &first = bench.submit(VolumeOp::kWrite, 0, 512, 1);
+  VolumeJob &flush = bench.submit(VolumeOp::kFlush);
+  VolumeJob &again = bench.submit(VolumeOp::kFlush);
+  VolumeJob &later = bench.submit(VolumeOp::kWrite, 0, 512, 2);
   while (flush.ends == 0) {
     bench.step();
     ck_assert(flush.ends == 0 || first.ends == 1);
@@ -320,7 +320,7 @@ START_TEST(a_lost_member_and_its_return) {
   bench.volume.unplug(2);
   unsigned lost = 0;
   for (uint64_t lba = 0; lba < 2048; lba += 8) {
-    DispatchJob &job = bench.run(VolumeOp::kRead, lba, 8);
+    VolumeJob &job = bench.run(VolumeOp::kRead, lba, 8);
     lost += job.failed();
     if (job.failed())
       ck_assert_int_eq(static_cast<int>(job.failure), static_cast<int>(VolumeFailure::kMissing));

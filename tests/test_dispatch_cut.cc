@@ -49,7 +49,7 @@ class Load {
       : bench_(bench), random_(random), expected_(expected), version_(version) {
     for (auto &list : expected_.versions)
       ended_.push_back(list.front());
-    bench_.on_done = [this](DispatchJob &job) { done(job); };
+    bench_.on_done = [this](VolumeJob &job) { done(job); };
   }
   // Requests that run at the same time do not overlap.
   void round() {
@@ -79,11 +79,11 @@ class Load {
       expected_.written(lba, count, version);
     versions_of_[bench_.jobs.size()] = version;
     floors_[bench_.jobs.size()] = ended_;
-    DispatchJob &job = bench_.submit(op, lba_of(lba), count, version, stable);
+    VolumeJob &job = bench_.submit(op, lba_of(lba), count, version, stable);
     if (job.ends > 0)
       done(job);
   }
-  void done(DispatchJob &job) {
+  void done(VolumeJob &job) {
     auto at = std::find_if(bench_.jobs.begin(), bench_.jobs.end(),
                            [&](const auto &it) { return it.get() == &job; });
     auto number = static_cast<size_t>(at - bench_.jobs.begin());

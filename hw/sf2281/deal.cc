@@ -83,12 +83,11 @@ uint64_t Deal::units_of_chunk(uint32_t chunk) const {
                               units() - std::min(units(), uint64_t{chunk} * kChunkUnits));
   if (chunk >= chunk_ends_.size())
     return 0;
-  return chunk_ends_[chunk] - (chunk == 0 ? 0 : chunk_ends_[chunk - 1]);
+  return chunk_ends_[chunk] - chunk_begin(chunk);
 }
 
 uint32_t Deal::deal_to(uint32_t superblock, uint64_t most) {
-  uint64_t debt = shares_.empty() ? 0 : debt_after(shares_.back(), shares_.back().units);
-  Share share{dealt_, 0, superblock, debt};
+  Share share{dealt_, 0, superblock, debt()};
   uint64_t room = shuffled_ ? geometry_.data_bytes / bytes_ : fitting(share);
   share.units = static_cast<uint32_t>(std::min({room, most, units() - dealt_}));
   if (share.units == 0)
@@ -140,9 +139,8 @@ uint32_t Deal::unit_at(uint64_t index) const {
     return static_cast<uint32_t>(index);
   uint64_t at = Shuffle(units(), seed_).forward(index);
   auto chunk = std::upper_bound(chunk_ends_.begin(), chunk_ends_.end(), at);
-  uint64_t before = chunk == chunk_ends_.begin() ? 0 : *(chunk - 1);
-  auto number = static_cast<uint64_t>(chunk - chunk_ends_.begin());
-  return static_cast<uint32_t>(number * kChunkUnits + (at - before));
+  auto number = static_cast<size_t>(chunk - chunk_ends_.begin());
+  return static_cast<uint32_t>(number * kChunkUnits + (at - chunk_begin(number)));
 }
 
 // Shuffled: spread over the superblock, in order; what is between them was overwritten since.
@@ -175,8 +173,7 @@ Deal::Entry Deal::entry(uint32_t unit) const {
     uint32_t chunk = unit / kChunkUnits;
     if (chunk >= chunk_ends_.size())
       return {};
-    uint64_t before = chunk == 0 ? 0 : chunk_ends_[chunk - 1];
-    uint64_t at = before + unit % kChunkUnits;
+    uint64_t at = chunk_begin(chunk) + unit % kChunkUnits;
     if (at >= chunk_ends_[chunk])
       return {};
     index = Shuffle(units(), seed_).back(at);

@@ -55,6 +55,7 @@ class Deal {
   };
 
   Deal(const FlashGeometry &geometry, uint32_t bytes) : geometry_(geometry), bytes_(bytes) {}
+  uint64_t chunk_begin(size_t chunk) const { return chunk == 0 ? 0 : chunk_ends_[chunk - 1]; }
   uint64_t debt_after(const Share &share, uint64_t units) const;
   uint64_t journal_bytes(const Share &share, uint64_t units) const;
   uint64_t offset(const Share &share, uint64_t index) const;

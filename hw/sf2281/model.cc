@@ -174,8 +174,8 @@ void FlashModel::power_cycle() {
     stripes_[stream].ready_ns = 0;
   }
   nand_.clear();
-  for (Timeline *lane : {&core_, &compress_, &decompress_, &store_})
-    lane->clear();
+  for (Timeline FlashModel::*engine : kEngines)
+    (this->*engine).clear();
   compressor_.power_cycle();
   map_cache_.clear();
   read_ahead_.clear();

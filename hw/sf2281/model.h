@@ -150,6 +150,8 @@ class FlashModel {
   ReadAhead read_ahead_;
   TokenBucket io_throttle_, stored_throttle_;
   Timeline core_, compress_, decompress_, store_;
+  static constexpr Timeline FlashModel::*kEngines[] = {
+      &FlashModel::core_, &FlashModel::compress_, &FlashModel::decompress_, &FlashModel::store_};
 
   std::array<Stripe, Ftl::kStreams> stripes_;
   std::vector<Leaving> leaving_;  // a ring, as large as the buffer can need

@@ -76,8 +76,8 @@ void FlashModel::save(StreamWriter &out) const {
   read_ahead_.save(out);
   io_throttle_.save(out);
   stored_throttle_.save(out);
-  for (const Timeline *lane : {&core_, &compress_, &decompress_, &store_})
-    lane->save(out);
+  for (Timeline FlashModel::*engine : kEngines)
+    (this->*engine).save(out);
   compressor_.save(out);
   save_stripes(out);
   save_leaving(out);
@@ -101,8 +101,8 @@ void FlashModel::load(StreamReader &in) {
   read_ahead_.load(in);
   io_throttle_.load(in);
   stored_throttle_.load(in);
-  for (Timeline *lane : {&core_, &compress_, &decompress_, &store_})
-    lane->load(in);
+  for (Timeline FlashModel::*engine : kEngines)
+    (this->*engine).load(in);
   compressor_.load(in);
   load_stripes(in);
   load_leaving(in);

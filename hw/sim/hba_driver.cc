@@ -159,7 +159,7 @@ void HbaDriver::bring_up(Core &core) {
     write(core, kPortVsr + 8 * phy, 8);
     write(core, kPortVsr + 8 * phy + 4, 0x0004FFFF);
   }
-  for (unsigned slot = 0; slot < (volume_ ? kLanes : kPhys) * kTags; slot++)
+  for (unsigned slot = 0; slot < (volume_ ? kVolumeLanes : kPhys) * kTags; slot++)
     prepare_slot(core, slot);
 }
 
@@ -202,9 +202,9 @@ void HbaDriver::ring(Core &core, uint32_t entry) {
 uint32_t HbaDriver::fill_scsi(uint8_t *unit, uint64_t table, const AtaRequest &request) {
   constexpr size_t kCdb = 12;
   uint8_t *cdb = unit + kCdb;
-  auto put = [&](size_t at, size_t count, uint64_t value) {
+  auto put = [](uint8_t *to, size_t count, uint64_t value) {
     for (size_t i = 0; i < count; i++)
-      cdb[at + i] = static_cast<uint8_t>(value >> (8 * (count - 1 - i)));
+      to[i] = static_cast<uint8_t>(value >> (8 * (count - 1 - i)));
   };
   std::memset(unit, 0, kCdb + 16);
   if (request.kind == AtaKind::kFlush) {
@@ -213,21 +213,19 @@ uint32_t HbaDriver::fill_scsi(uint8_t *unit, uint64_t table, const AtaRequest &r
   }
   if (request.kind != AtaKind::kTrim) {
     cdb[0] = request.kind == AtaKind::kRead ? 0x88 : 0x8A;  // READ, WRITE (16)
-    put(2, 8, request.lba);
-    put(10, 4, request.sectors);
+    put(cdb + 2, 8, request.lba);
+    put(cdb + 10, 4, request.sectors);
     return static_cast<uint32_t>(request.sectors) * RD_SECTOR_BYTES;
   }
   constexpr uint32_t kListBytes = 24;
   cdb[0] = 0x42;  // UNMAP, one range
-  put(7, 2, kListBytes);
+  put(cdb + 7, 2, kListBytes);
   uint8_t *list = host_.memory(table + kPayloadOffset);
   std::memset(list, 0, kListBytes);
   list[1] = kListBytes - 2;
   list[3] = kListBytes - 8;
-  for (size_t i = 0; i < 8; i++)
-    list[8 + i] = static_cast<uint8_t>(request.lba >> (8 * (7 - i)));
-  for (size_t i = 0; i < 4; i++)
-    list[16 + i] = static_cast<uint8_t>(request.sectors >> (8 * (3 - i)));
+  put(list + 8, 8, request.lba);
+  put(list + 16, 4, request.sectors);
   return kListBytes;
 }
 

@@ -17,6 +17,8 @@
 namespace revodrive::sim {
 
 constexpr unsigned kTags = 32;
+// A volume of the card has the tags of so many drives: what a drive is to its block layer.
+constexpr unsigned kVolumeLanes = 8;
 
 enum class AtaKind : uint8_t { kRead, kWrite, kTrim, kFlush };
 
@@ -76,8 +78,7 @@ class HbaDriver {
   }
 
  private:
-  static constexpr unsigned kPhys = 4;   // a core
-  static constexpr unsigned kLanes = 8;  // of a volume: what a drive is to its block layer
+  static constexpr unsigned kPhys = 4;  // a core
 
   struct Core {
     uint32_t base = 0;  // registers

@@ -34,7 +34,7 @@ class Volume final : public Placement {
   uint64_t bytes() const override { return members_.volume_bytes; }
   void place(const IoRequest &io, std::vector<AtaRequest> &out) override {
     const uint32_t *lanes = members_.in_flight;
-    auto lane = std::min_element(lanes, lanes + CardVolume::kLanes) - lanes;
+    auto lane = std::min_element(lanes, lanes + kVolumeLanes) - lanes;
     append_range(members_, io, static_cast<unsigned>(lane), io.offset, io.bytes, out);
   }
 

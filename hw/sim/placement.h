@@ -28,7 +28,6 @@ struct Members {
 
 // The card makes the volume itself (mode=vca): "vca-stripe", "vca-dispatch", with a chunk or not.
 struct CardVolume {
-  static constexpr unsigned kLanes = 8;  // it has the tags of so many drives
   rd_policy policy = RD_POLICY_STRIPE;
   uint32_t chunk_bytes = 0;  // 0: the card's default
 

@@ -56,7 +56,7 @@ class Simulation {
   BlockLayer &blocks() { return *blocks_; }
   const HostSetup &setup() const { return setup_; }
   // Disks as an operating system sees them; of the card's own volume its lanes.
-  unsigned disks() const { return volume_ ? CardVolume::kLanes : setup_.members; }
+  unsigned disks() const { return volume_ ? kVolumeLanes : setup_.members; }
 
   // Brings the driver up and makes the jobs ready. After a saved state was loaded, if any is.
   void prepare();

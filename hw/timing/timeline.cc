@@ -27,12 +27,18 @@ bool Timeline::after_gaps(int64_t at_ns) {
   return at_ns >= busy_until_ns_ || first_ == end_ || end_of_gaps()[-1].end_ns <= at_ns;
 }
 
-// How long a booking can be that takes the first idle place, whatever its length.
-int64_t Timeline::fits_ns(int64_t earliest_ns) {
-  if (after_gaps(earliest_ns))
-    return INT64_MAX;
-  const Span *gap = first_gap_after(earliest_ns);
-  return gap->end_ns - std::max(earliest_ns, gap->start_ns);
+// The first idle place, as far as it goes.
+Span Timeline::book_piece(int64_t earliest_ns, int64_t most_ns) {
+  if (after_gaps(earliest_ns)) {
+    busy_ns_ += most_ns;
+    return append(earliest_ns, most_ns);
+  }
+  Span *gap = first_gap_after(earliest_ns);
+  int64_t start_ns = std::max(earliest_ns, gap->start_ns);
+  Span used{start_ns, std::min(start_ns + most_ns, gap->end_ns)};
+  busy_ns_ += used.end_ns - used.start_ns;
+  cut_gap(gap, used);
+  return used;
 }
 
 Span Timeline::append(int64_t earliest_ns, int64_t duration_ns) {
@@ -44,11 +50,14 @@ Span Timeline::append(int64_t earliest_ns, int64_t duration_ns) {
 }
 
 Span Timeline::reserve_pieces(int64_t earliest_ns, int64_t duration_ns, const char *label) {
-  Span whole = reserve(earliest_ns, std::min(duration_ns, fits_ns(earliest_ns)), label);
-  for (int64_t left_ns = duration_ns - (whole.end_ns - whole.start_ns); left_ns > 0;) {
-    Span piece = reserve(whole.end_ns, std::min(left_ns, fits_ns(whole.end_ns)), label);
-    left_ns -= piece.end_ns - piece.start_ns;
+  Span whole{earliest_ns, earliest_ns};
+  for (int64_t left_ns = duration_ns; left_ns > 0;) {
+    Span piece = book_piece(whole.end_ns, left_ns);
+    track_.mark(label, piece.start_ns, piece.end_ns);
+    if (left_ns == duration_ns)
+      whole.start_ns = piece.start_ns;
     whole.end_ns = piece.end_ns;
+    left_ns -= piece.end_ns - piece.start_ns;
   }
   return whole;
 }

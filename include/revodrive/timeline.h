@@ -60,7 +60,7 @@ class Timeline {
 
   Span book(int64_t earliest_ns, int64_t duration_ns);
   bool after_gaps(int64_t at_ns);
-  int64_t fits_ns(int64_t earliest_ns);
+  Span book_piece(int64_t earliest_ns, int64_t most_ns);
   Span append(int64_t earliest_ns, int64_t duration_ns);
   Span *first_gap_after(int64_t at_ns);
   void cut_gap(Span *gap, Span used);

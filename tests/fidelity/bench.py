@@ -61,17 +61,11 @@ def stated(name, section, key, scale=1.0):
     return lambda bench: bench.profile(name, section, key) / scale
 
 
-def dies(profile):
-    def count(bench):
-        return bench.profile(profile, "flash", "channels") * bench.profile(profile, "flash", "dies_per_channel")
-
-    return count
+def dies(bench, profile):
+    return bench.profile(profile, "flash", "channels") * bench.profile(profile, "flash", "dies_per_channel")
 
 
-def raw_gib(profile):
+def raw_gib(bench, profile):
     """Flash of one of its drives."""
-    def size(bench):
-        user_bytes = bench.profile(profile, "card", "member_bytes")
-        return user_bytes * bench.profile(profile, "flash", "raw_permille") / 1000 / 2**30
-
-    return size
+    user_bytes = bench.profile(profile, "card", "member_bytes")
+    return user_bytes * bench.profile(profile, "flash", "raw_permille") / 1000 / 2**30

@@ -120,22 +120,22 @@ def sf1200_as_ssd_dirty(bench):
 
 
 for _id, _recipe in {
-    "F044": lambda bench: dies(ELECTRA)(bench) / 4,
+    "F044": lambda bench: dies(bench, ELECTRA) / 4,
     "F060": stated(ELECTRA, "flash", "channels"),
-    "F080": dies(ELECTRA),
-    "F123": raw_gib("vertex3-120"),
+    "F080": lambda bench: dies(bench, ELECTRA),
+    "F123": lambda bench: raw_gib(bench, "vertex3-120"),
     "F124": lambda bench: capacity_gb(bench, "vertex3-120") * 1e9 / 2**30,
     "F125": stated(DRIVE, "flash", "channels"),
-    "F131": lambda bench: dies(DRIVE)(bench) / 2,
-    "F132": lambda bench: raw_gib(DRIVE)(bench) - 240,
+    "F131": lambda bench: dies(bench, DRIVE) / 2,
+    "F132": lambda bench: raw_gib(bench, DRIVE) - 240,
     "F153": stated(DRIVE, "flash", "bus_mb_s"),
     "F154": lambda bench: capacity_gb(bench, DRIVE) * 1e9 / 2**30,
-    "F081": lambda bench: raw_gib("octane-512-fw113")(bench) * 2**10
+    "F081": lambda bench: raw_gib(bench, "octane-512-fw113") * 2**10
     / bench.profile("octane-512-fw113", "flash", "page_bytes"),
     "F171": stated(DRIVE, "flash", "page_bytes"),
     "F172": stated(DRIVE, "flash", "page_spare_bytes"),
     "F173": stated(DRIVE, "flash", "block_pages"),
-    "F174": lambda bench: raw_gib(DRIVE)(bench) * 2**30 / dies(DRIVE)(bench)
+    "F174": lambda bench: raw_gib(bench, DRIVE) * 2**30 / dies(bench, DRIVE)
     / bench.profile(DRIVE, "flash", "page_bytes") / bench.profile(DRIVE, "flash", "block_pages"),
     "F175": stated(DRIVE, "flash", "read_page_us"),
     "F176": stated(DRIVE, "flash", "program_page_us"),
