@@ -25,7 +25,8 @@ class PcError(AssertionError):
 class Pc:
     """start() it, wait_for() words on its console, stop() it. `arguments` are QEMU's own."""
 
-    def __init__(self, folder, *arguments, machine="q35", memory=256, options=("graphics=off",)):
+    def __init__(self, folder, *arguments, machine="q35", memory=256, options=("graphics=off",), typed=""):
+        """`typed` is on the serial line before the machine starts; send() comes when it comes."""
         self.console_file = pathlib.Path(folder) / "console.log"
         self.error_file = pathlib.Path(folder) / "qemu.log"
         self.qmp_socket = pathlib.Path(folder) / "qmp"
@@ -34,12 +35,17 @@ class Pc:
                         "-display", "none", "-vga", "none", "-no-reboot", "-serial", "stdio",
                         "-qmp", f"unix:{self.qmp_socket},server=on,wait=off",
                         "-device", "isa-debug-exit,iobase=0xf4", *arguments]
+        self.typed = typed
         self.process = None
         self.seen = 0
 
     def start(self):
+        keys, typist = os.pipe()
+        os.write(typist, self.typed.encode())
         with open(self.console_file, "wb") as console, open(self.error_file, "wb") as errors:
-            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=console, stderr=errors)
+            self.process = subprocess.Popen(self.command, stdin=keys, stdout=console, stderr=errors)
+        os.close(keys)
+        self.keyboard = open(typist, "wb", buffering=0)
         return self
 
     def console(self):
@@ -48,8 +54,10 @@ class Pc:
         return re.sub(r"\x1b(c|\[[0-9;?]*[A-Za-z])", "", text)
 
     def send(self, text):
-        self.process.stdin.write(text.encode())
-        self.process.stdin.flush()
+        try:
+            self.keyboard.write(text.encode())
+        except BrokenPipeError:
+            pass  # QEMU has ended; wait_for() tells
 
     def wait_for(self, pattern, timeout=HANG_S, each=None):
         """The match of `pattern` behind the last one. `each` is called at every look, to press a key for instance."""
@@ -110,7 +118,7 @@ class Pc:
             self.process.kill()
         if self.process:
             self.process.wait()
-            self.process.stdin.close()
+            self.keyboard.close()
 
     def report(self):
         words = self.error_file.read_text(errors="replace").strip()

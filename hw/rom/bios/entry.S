@@ -17,6 +17,9 @@
 #define SEL_CODE16 0x18
 #define SEL_DATA16 0x20
 #define PORT_A20 0x92
+#define BDA_TICKS 0x46c         /* the timer's ticks, 18.2 a second */
+#define KEY_TICKS 4             /* how long Ctrl-R is waited for */
+#define KEY_LOOKS 1000000       /* the same where there are no ticks */
 
   .code16
   .section .head, "awx"
@@ -388,20 +391,36 @@ nothing:
   movb $0, rom_units
   jmp init_end
 
-/* Equal: Ctrl-R waits in the keyboard buffer (and is taken). Keeps %si. */
+/* Equal: Ctrl-R came before the details' time was over (and is taken). Keeps %si. */
 wants_details:
+  pushw %es
+  xorw %ax, %ax
+  movw %ax, %es
+  movw %es:BDA_TICKS, %dx
+  movl $KEY_LOOKS, %ecx
+  sti                           /* a BIOS may read the keyboard, or a serial port, by the timer */
+1:
   movb $1, %ah
   int $0x16
-  jz 2f
+  jnz 2f
+  movw %es:BDA_TICKS, %ax
+  subw %dx, %ax
+  cmpw $KEY_TICKS, %ax
+  jae 3f
+  decl %ecx
+  jnz 1b
+3:
+  orb $1, %cl                   /* not equal */
+  popw %es
+  retw
+2:
   cmpb $KEY_DETAILS, %al
-  jne 1f
+  jne 4f
   movb $0, %ah
   int $0x16
   cmpb %al, %al
-1:
-  retw
-2:
-  orb $1, %ah                   /* not equal */
+4:
+  popw %es
   retw
 
 /* Prints the text at offset %si. */
