@@ -105,13 +105,22 @@ class Pc:
         return answer["return"]
 
     def save(self, path, timeout=HANG_S):
-        """Writes the machine's state to a file, for another Pc with -incoming "exec:cat FILE"; the machine stops."""
-        self.qmp(("migrate", {"uri": f"exec:cat > {path}"}))
+        """Stops the machine and writes its state to a file, for another Pc with -incoming "exec:cat FILE"."""
+        self.qmp("stop", ("migrate", {"uri": f"exec:cat > {path}"}))
         deadline = time.monotonic() + timeout
         while (status := self.qmp("query-migrate").get("status")) != "completed":
             if status == "failed" or time.monotonic() > deadline:
                 raise PcError(f"the state was not saved: {status}\n{self.report()}")
             time.sleep(POLL_S)
+
+    def go_on(self, timeout=HANG_S):
+        """Continues a machine that has come from a saved state."""
+        deadline = time.monotonic() + timeout
+        while (status := self.qmp("query-status")["status"]) != "paused":
+            if time.monotonic() > deadline:
+                raise PcError(f"the state was not loaded: {status}\n{self.report()}")
+            time.sleep(POLL_S)
+        self.qmp("cont")
 
     def stop(self):
         if self.process and self.process.poll() is None:

@@ -128,6 +128,7 @@ def test_a_snapshot_in_the_middle(pc, tmp_path):
     seen = first.console()
     first.stop()
     second = pc(*card(drives, paths, slow), "-incoming", f"exec:cat {tmp_path / 'state'}")
+    second.go_on()
     judge(second)
     assert "BIOS" in seen and "BIOS" not in second.console()  # it did not start afresh
 
