@@ -6,6 +6,7 @@ import random
 import pytest
 
 from harness import Guest, Options
+from test_plug import unplug
 from test_vca import VERIFY_JOB, complaints
 
 
@@ -63,3 +64,39 @@ def test_killed_under_a_file_system(boot, tmp_path, policy):
     last = int(again.run("cat /mnt/last").stdout)
     again.run(f"test {last} -gt 0 && md5sum -c /mnt/sum{last % 20}")
     again.run("umount /mnt && fsck.ext4 -fn /dev/sda")
+
+
+def sums(guest):
+    """Of each of the first 64 chunks, and None where it cannot be read."""
+    script = (
+        "for i in $(seq 0 63); do s=$(dd if=/dev/sda bs=64k skip=$i count=1 iflag=direct status=none 2>&1 | md5sum);"
+        "dd if=/dev/sda of=/dev/null bs=64k skip=$i count=1 iflag=direct 2>/dev/null && echo $s || echo lost; done"
+    )
+    return [None if line == "lost" else line for line in guest.run(script, timeout=300).stdout.splitlines()]
+
+
+def test_lost_member_under_load(guest):
+    """Reads of its share fail and no others, no write is half done, nothing hangs, and all is there when it is back."""
+    guest.run("dd if=/dev/urandom of=/dev/sda bs=64k count=64 oflag=direct,sync")
+    whole = sums(guest)
+    assert None not in whole
+    load = [
+        guest.start_command(
+            f"fio --name=load --filename=/dev/sda --direct=1 --ioengine=libaio --iodepth=32 --rw={kind} --bs=4k "
+            f"--offset={offset} --size=1g --time_based --runtime=600"
+        )
+        for kind, offset in (("randread", 0), ("randwrite", "1g"))
+    ]
+    guest.run("usleep 2000000")
+    unplug(guest, 2)
+    assert all(guest.wait(job, timeout=120).status != 0 for job in load)
+    assert guest.qmp("qom-get", path="/machine/peripheral/card0", property="volume-degraded") == 1
+    degraded = sums(guest)
+    assert 0 < degraded.count(None) < 64
+    assert all(now in (None, before) for now, before in zip(degraded, whole))
+    refused = guest.run("dd if=/dev/zero of=/dev/sda bs=64k count=1 oflag=direct", check=False)
+    assert refused.status != 0
+    assert any("critical target error" in line for line in guest.kernel_log())
+    guest.qmp("device_add", driver="sf2281", bus="card0.0", port=2, drive="card0-drive2", id="member2")
+    assert sums(guest) == whole
+    guest.run("dd if=/dev/zero of=/dev/sda bs=64k count=64 oflag=direct,sync && cmp -n 4194304 /dev/sda /dev/zero")
