@@ -105,6 +105,22 @@ def test_shell_names_driver_and_disks_and_check_efi_is_content(uefi, tmp_path):
     assert last == bytes((lba * 7 + at + at // 256 + 3) & 0xFF for at in range(512))
 
 
+def test_read_speed(uefi, tmp_path):
+    """What Block I/O gets out of an SSD with one command at a time, of up to 32 MiB: the drive's rate and not that of
+    polling. By -icount, so that time is the machine's own."""
+    script = "fs0:\ncheck.efi\nreset -s\n"
+    paths = [tagged(tmp_path / "scratch.img", "scratch"), tagged(tmp_path / "silent.img", "silent"),
+             ovmf.fat_disk(tmp_path / "tools.img", {
+                 "startup.nsh": script, "check.efi": BUILD / "tests" / "firmware" / "uefi" / "check.efi"}),
+             empty(tmp_path / "empty.img")]
+    guest = uefi(*members(paths, FAULTS), "-icount", "shift=3,sleep=off")
+    guest.wait_for("UEFI Interactive Shell", 120)
+    guest.send("\x20")
+    rate = int(guest.wait_for(r"check\.efi: reads at (\d+) MB/s", 120)[1])
+    guest.wait_for(r"check\.efi: \d{3} checks, 0 failed: GOOD", 120)
+    assert 250 < rate < 600
+
+
 def test_volume(uefi, tmp_path):
     """mode=vca: one disk over all SSDs, by SCSI commands. check.efi judges Block I/O, Block I/O 2 and Ext SCSI Pass
     Thru; driver and disk have names, and the driver can be taken from the card and given back."""

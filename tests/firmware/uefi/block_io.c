@@ -5,6 +5,7 @@
 #include "check.h"
 
 #define BIG_SECTORS 20001u  // more than one ATA command, not a multiple of its size
+#define PIECE_SECTORS 4096u
 
 static EFI_STATUS read(const Disk *disk, EFI_LBA lba, UINTN bytes, VOID *buffer) {
   return disk->block->ReadBlocks(disk->block, disk->block->Media->MediaId, lba, bytes, buffer);
@@ -82,6 +83,28 @@ static VOID check_sizes(const Disk *disk, UINT8 *buffer) {
   }
 }
 
+static UINT64 ticks(VOID) {
+  UINT32 low, high;
+
+  __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+  return (UINT64)high << 32 | low;
+}
+
+// The whole disk by long reads, as a boot loader gets a kernel.
+static VOID measure_reads(const Disk *disk, UINT8 *buffer) {
+  const UINTN stall_us = 20000;
+  UINT64 pieces = disk->sectors / PIECE_SECTORS;
+  UINT64 start = ticks();
+
+  uefi_call_wrapper(BS->Stall, 1, stall_us);
+  UINT64 ticks_per_us = (ticks() - start) / stall_us;
+  start = ticks();
+  for (UINT64 i = 0; i < pieces; i++)
+    CHECK_STATUS(read(disk, i * PIECE_SECTORS, PIECE_SECTORS * SECTOR, buffer), EFI_SUCCESS);
+  UINT64 us = (ticks() - start) / ticks_per_us;
+  Print(L"check.efi: reads at %ld MB/s\n", pieces * PIECE_SECTORS * SECTOR / us);
+}
+
 VOID check_block_io(const Disk *disk) {
   UINT8 *buffer = AllocatePool(BIG_SECTORS * SECTOR + 16);
 
@@ -92,6 +115,7 @@ VOID check_block_io(const Disk *disk) {
   check_parameters(disk, buffer);
   check_odd_buffers(disk, buffer);
   check_sizes(disk, buffer);
+  measure_reads(disk, buffer);
   FreePool(buffer);
 }
 
