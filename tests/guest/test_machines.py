@@ -35,16 +35,6 @@ def test_machine(boot, name):
         assert guest.run("grep -c '^1[0-9a-f]\\{8\\}-.*System RAM' /proc/iomem").stdout.strip() != "0"
 
 
-def test_icount(boot):
-    """Pure virtual time: the guest's own clock gives the same figures on any host, and no I/O is late."""
-    guest = boot(icount="shift=0,sleep=off")
-    guest.put("/tmp/verify.fio", verify_job().replace("size=48m", "size=4m").encode())
-    guest.run("fio /tmp/verify.fio")
-    assert complaints(guest) == []
-    late = guest.qmp("qom-get", path="/machine/peripheral/card0", property="late-ios")
-    assert late == 0
-
-
 def test_kexec(boot):
     """A second kernel takes over a chip that the first one left running."""
     guest = boot(kexec_disks=True)
