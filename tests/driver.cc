@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "driver.h"
 
-#include <check.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -179,7 +177,7 @@ void Driver::take_completions() {
   while (rx_last_ != last) {
     rx_last_ = rx_last_ == 0xFFF ? 0 : (rx_last_ + 1) % kRxEntries;
     completions_.push_back(host_->load32(rx_ring() + 4 + 4 * rx_last_));
-    ck_assert_uint_le(completions_.size(), 1000000);
+    demand(completions_.size() <= 1000000, "the completion ring has no end");
   }
 }
 

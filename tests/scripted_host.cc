@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "scripted_host.h"
 
-#include <check.h>
-
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 namespace revodrive::test {
+
+void demand(bool holds, const char *what) {
+  if (holds)
+    return;
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
 
 const rd_host_ops ScriptedHost::kOps = {
     .now_ns = [](void *host) { return self(host).now_ns_; },
@@ -42,7 +48,7 @@ const rd_host_ops ScriptedHost::kOps = {
     .set_irq =
         [](void *host, bool level) {
           ScriptedHost &h = self(host);
-          ck_assert(level != h.irq);
+          demand(level != h.irq, "set_irq without a change");
           h.irq = level;
           h.irq_rises += level;
         },
@@ -79,24 +85,22 @@ const rd_host_ops ScriptedHost::kOps = {
                int64_t end_ns) { self(host).on_span(track, label, start_ns, end_ns); },
 };
 
-ScriptedHost::ScriptedHost() : memory_(kMemoryBytes) {
-}
-
 ScriptedHost::~ScriptedHost() {
   if (card_)
     rd_card_destroy(card_);
 }
 
-void ScriptedHost::build(unsigned ports, bool timing, bool vca) {
+void ScriptedHost::build(unsigned ports, bool timing, bool vca, rd_policy policy) {
   rd_card_config config = {};
   config.ports = ports;
   config.timing = timing;
   config.vca = vca;
+  config.policy = policy;
   config.persistent = persisted.empty() ? nullptr : persisted.data();
   config.persistent_len = persisted.size();
   rd_error error = {};
   card_ = rd_card_create(&config, &kOps, this, &error);
-  ck_assert_msg(card_ != nullptr, "%s", error.text);
+  demand(card_ != nullptr, error.text);
 }
 
 void ScriptedHost::destroy() {
@@ -111,8 +115,9 @@ void ScriptedHost::attach(unsigned port, uint64_t bytes) {
   config.bytes = bytes;
   config.serial = serial.c_str();
   rd_error error = {};
-  disks[port].resize(bytes);
-  ck_assert_msg(rd_card_attach(card_, port, &config, &error) == 0, "%s", error.text);
+  if (disks[port].size() != bytes)
+    disks[port] = Zeroed(bytes);
+  demand(rd_card_attach(card_, port, &config, &error) == 0, error.text);
 }
 
 bool ScriptedHost::inside(uint64_t addr, size_t len) const {
@@ -121,7 +126,8 @@ bool ScriptedHost::inside(uint64_t addr, size_t len) const {
 }
 
 uint8_t *ScriptedHost::memory(uint64_t addr, size_t len) {
-  ck_assert(addr >= kMemoryBase && addr - kMemoryBase + len <= kMemoryBytes);
+  demand(addr >= kMemoryBase && addr - kMemoryBase + len <= kMemoryBytes,
+         "not an address of the guest's memory");
   return memory_.data() + (addr - kMemoryBase);
 }
 
@@ -155,7 +161,7 @@ std::vector<uint8_t> ScriptedHost::save() {
   uint8_t *buf = nullptr;
   size_t len = 0;
   rd_error error = {};
-  ck_assert_int_eq(rd_card_save(card_, &buf, &len, &error), 0);
+  demand(rd_card_save(card_, &buf, &len, &error) == 0, error.text);
   std::vector<uint8_t> bytes(buf, buf + len);
   std::free(buf);
   return bytes;
@@ -183,7 +189,7 @@ void ScriptedHost::submit(Transfer transfer) {
 }
 
 void ScriptedHost::answer() {
-  ck_assert(!pending.empty());
+  demand(!pending.empty(), "no transfer waits for an answer");
   Transfer transfer = std::move(pending.front());
   pending.pop_front();
   complete(transfer);
@@ -191,10 +197,10 @@ void ScriptedHost::answer() {
 
 void ScriptedHost::complete(const Transfer &transfer) {
   int error = verdict(transfer);
-  std::vector<uint8_t> &disk = disks[transfer.port];
+  Zeroed &disk = disks[transfer.port];
   uint64_t at = transfer.offset;
   for (const rd_iov &piece : transfer.iov) {
-    ck_assert(at + piece.len <= disk.size());
+    demand(at + piece.len <= disk.size(), "a transfer beyond the end of the disk");
     if (error == 0 && transfer.op == RD_BLOCK_READ)
       std::memcpy(piece.base, disk.data() + at, piece.len);
     else if (error == 0)
@@ -205,7 +211,7 @@ void ScriptedHost::complete(const Transfer &transfer) {
 }
 
 void ScriptedHost::answer_persist() {
-  ck_assert(!persist_tokens.empty());
+  demand(!persist_tokens.empty(), "nothing waits to be stored");
   uint64_t token = persist_tokens.front();
   persist_tokens.pop_front();
   rd_card_block_done(card_, token, persist_error);

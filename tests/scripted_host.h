@@ -10,13 +10,16 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "revodrive/host.h"
+#include "zeroed.h"
 
 namespace revodrive::test {
+
+// Ends the test, or the program where there is no test (the fuzzer), unless it holds.
+void demand(bool holds, const char *what);
 
 // A backend transfer as the card submitted it.
 struct Transfer {
@@ -33,11 +36,12 @@ class ScriptedHost {
   static constexpr uint64_t kMemoryBase = 0x1000000;
   static constexpr size_t kMemoryBytes = 32 << 20;
 
-  ScriptedHost();
+  ScriptedHost() = default;
   ~ScriptedHost();
 
   // Builds the card / attaches an SSD of `bytes` to a port. Failures end the test.
-  void build(unsigned ports = 8, bool timing = true, bool vca = false);
+  void build(unsigned ports = 8, bool timing = true, bool vca = false,
+             rd_policy policy = RD_POLICY_STRIPE);
   void attach(unsigned port, uint64_t bytes = 8 << 20);
   // Ends the card; what it stored is there for the next one that is built.
   void destroy();
@@ -65,7 +69,7 @@ class ScriptedHost {
   uint64_t counter(const std::string &name);
 
   // The backend. Deferred transfers wait in `pending` until answer(); others are done at once.
-  std::map<unsigned, std::vector<uint8_t>> disks;
+  std::map<unsigned, Zeroed> disks;
   bool defer = false;
   bool wait_answers = false;  // block_wait() answers, as a host with a repeatable clock does
   std::deque<Transfer> pending;
@@ -106,7 +110,7 @@ class ScriptedHost {
   void drain(unsigned port);
 
   rd_card *card_ = nullptr;
-  std::vector<uint8_t> memory_;
+  Zeroed memory_{kMemoryBytes};
   int64_t now_ns_ = 1000000;
   int64_t deadline_ns_ = RD_NEVER;
 };

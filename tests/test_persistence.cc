@@ -278,7 +278,7 @@ START_TEST(damaged_bytes) {
       ck_assert_ptr_nonnull(strstr(error.text, "OCZ-TEST0"));
       continue;
     }
-    host.disks[0].resize(8 << 20);
+    host.disks[0] = Zeroed(8 << 20);
     Driver driver(host);
     driver.probe();
     Request request = driver.plain(0xB0);

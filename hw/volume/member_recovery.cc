@@ -13,7 +13,6 @@ namespace revodrive {
 namespace {
 
 constexpr uint8_t kNotQueued = 0x80;
-constexpr uint32_t kBlock = RD_SECTOR_BYTES;
 
 uint16_t word(const MemberPort::Identity &identity, size_t number) {
   return static_cast<uint16_t>(identity[2 * number] | identity[2 * number + 1] << 8);
