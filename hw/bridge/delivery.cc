@@ -146,6 +146,7 @@ bool Core::fetch(Slot &slot, const CommandHeader &header) {
   AtaCommand &command = slot.command;
   if (!parts_.host.dma_read(header.table_addr, command.h2d))
     return false;
+  phys_[slot.phy]->target()->expect(command.h2d);
   command.cdb = {};
   if (header.atapi && !parts_.host.dma_read(header.table_addr + kTableCdbOffset, command.cdb))
     return false;

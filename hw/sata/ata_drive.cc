@@ -40,6 +40,10 @@ Fis Drive::signature() const {
   return make_d2h(ata::kGood, ata::kDiagnosticsPassed, {.lba = 1, .count = 1});
 }
 
+void Drive::expect(const Fis &h2d) const {
+  flash_.expect(TaskFile::parse(h2d).lba);
+}
+
 // A drive asleep is woken by any command: hosts that know sleep send a reset first, but behind this
 // bridge most resets never reach the drive, and it must not be lost for that.
 void Drive::execute(AtaCommand &command) {
@@ -61,7 +65,6 @@ void Drive::execute(AtaCommand &command) {
   Request request;
   request.task = TaskFile::parse(command.h2d);
   request.info = command_info(request.task.opcode);
-  flash_.expect(request.task.lba);
   request.ready_ns =
       flash_.command(wire_.command(command.issue_ns, command.journey), command.journey);
   if (command.fault.stop != FaultAction::kNone) {  // it rested, and goes on

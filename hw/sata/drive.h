@@ -74,6 +74,7 @@ class Drive final : public AtaDrive {
       rest();
   }
   Fis signature() const override;
+  void expect(const Fis &h2d) const override;
   void execute(AtaCommand &command) override;
   void finish(AtaCommand &command) override;
   void cancel(AtaCommand &command) override;

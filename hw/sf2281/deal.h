@@ -42,6 +42,7 @@ class Deal {
   uint64_t debt() const;
 
   uint32_t bytes() const { return bytes_; }
+  bool shuffled() const { return shuffled_; }
   uint32_t unit_at(uint64_t index) const;
   Entry entry(uint32_t unit) const;
 

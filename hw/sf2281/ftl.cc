@@ -44,11 +44,11 @@ uint64_t Ftl::draw() {
 }
 
 Ftl::Place Ftl::find(uint32_t unit) const {
-  uint32_t address = map_.address(unit);
-  if (address == 0)
+  UnitMap::Entry entry = map_.find(unit);
+  if (entry.address == 0)
     return {};
-  uint32_t slot = address & ((uint32_t{1} << geometry_.slot_bits) - 1);
-  return {superblock_of(address), map_.granules(unit) * geometry_.granule,
+  uint32_t slot = entry.address & ((uint32_t{1} << geometry_.slot_bits) - 1);
+  return {superblock_of(entry.address), entry.granules * geometry_.granule,
           uint64_t{slot} * geometry_.slot_bytes};
 }
 
@@ -114,8 +114,8 @@ Ftl::Place Ftl::append(Stream stream, uint32_t unit, uint32_t bytes) {
     open.debt -= uint64_t{geometry_.page_bytes} * 1000;
     blocks_[open.superblock].fill += geometry_.page_bytes;
   }
-  uint32_t old = map_.address(unit);
-  if (old != 0)
+  UnitMap::Entry old = map_.find(unit);
+  if (old.address != 0)
     forget(unit, old);
   Superblock &block = blocks_[open.superblock];
   uint64_t offset = block.fill;
@@ -133,10 +133,10 @@ Ftl::Place Ftl::append(Stream stream, uint32_t unit, uint32_t bytes) {
 }
 
 // The unit stays in the log of its superblock.
-void Ftl::forget(uint32_t unit, uint32_t address) {
-  uint32_t number = superblock_of(address);
+void Ftl::forget(uint32_t unit, const UnitMap::Entry &entry) {
+  uint32_t number = superblock_of(entry.address);
   Superblock &block = blocks_[number];
-  block.valid -= map_.granules(unit) * geometry_.granule;
+  block.valid -= entry.granules * geometry_.granule;
   block.live--;
   mapped_--;
   map_.forget(unit);
@@ -172,9 +172,9 @@ void Ftl::trim(uint64_t first, uint64_t count) {
       if (unit >= end)
         return;
     }
-    uint32_t address = map_.address(static_cast<uint32_t>(unit));
-    if (address != 0)
-      forget(static_cast<uint32_t>(unit), address);
+    UnitMap::Entry entry = map_.find(static_cast<uint32_t>(unit));
+    if (entry.address != 0)
+      forget(static_cast<uint32_t>(unit), entry);
   }
 }
 

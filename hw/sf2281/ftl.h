@@ -135,7 +135,7 @@ class Ftl {
     return superblock << geometry_.slot_bits | static_cast<uint32_t>(offset / geometry_.slot_bytes);
   }
   uint32_t superblock_of(uint32_t address) const { return address >> geometry_.slot_bits; }
-  void forget(uint32_t unit, uint32_t address);
+  void forget(uint32_t unit, const UnitMap::Entry &entry);
   void release(uint32_t superblock);
   void close(Stream stream);
   uint32_t least_worn_free() const;

@@ -68,13 +68,13 @@ void Ftl::save_units(StreamWriter &out, uint32_t number) const {
   Expected expected;
   uint32_t unit;
   for (Walk walk = this->walk(block); next(block, walk, &unit);) {
-    uint32_t raw = map_.address(unit);
+    auto [raw, granules] = map_.find(unit);
     if (raw == 0 || raw & UnitMap::kMark || superblock_of(raw) != number)
       continue;
     map_.set_address(unit, raw | UnitMap::kMark);
     uint32_t slot = raw & ((uint32_t{1} << geometry_.slot_bits) - 1);
     int64_t at = int64_t{slot} * geometry_.slot_bytes;
-    int64_t size = int64_t{map_.granules(unit)} * geometry_.granule;
+    int64_t size = int64_t{granules} * geometry_.granule;
     if (run.take(unit, size, at, geometry_.slot_bytes))
       continue;
     put_run(out, run, &expected);

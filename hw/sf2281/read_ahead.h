@@ -46,7 +46,7 @@ class ReadAhead {
     auto oldest =
         std::min_element(streams_.begin(), streams_.end(),
                          [](const Stream &a, const Stream &b) { return a.used < b.used; });
-    *oldest = {};
+    forget(*oldest);
     oldest->next = oldest->ahead = last + 1;
     oldest->used = reads_;
     return nullptr;
@@ -69,7 +69,7 @@ class ReadAhead {
     for (Stream &stream : streams_) {
       if (stream.next == UINT64_MAX || end <= stream.next || first >= stream.next + most_ahead)
         continue;
-      stream = {};
+      forget(stream);
     }
   }
   void clear() { streams_.fill({}); }
@@ -106,6 +106,12 @@ class ReadAhead {
   }
 
  private:
+  // All but the pieces, of which there are none then.
+  static void forget(Stream &stream) {
+    stream.next = UINT64_MAX;
+    stream.ahead = stream.used = stream.first = stream.last = 0;
+  }
+
   std::array<Stream, kStreams> streams_;
   uint64_t reads_ = 0;
 };

@@ -28,12 +28,14 @@ void UnitMap::follow(Deal deal) {
   deal_ = std::move(deal);
 }
 
-uint32_t UnitMap::work_out(uint32_t unit) const {
-  if (*size(unit) == kForgotten)
-    return 0;
-  Deal::Entry dealt = deal_->entry(unit);
-  store(unit, dealt.address, dealt.address ? static_cast<uint8_t>(dealt.granules - 1) : kForgotten);
-  return dealt.address;
+// In order it is worked out in less time than memory takes to answer.
+UnitMap::Entry UnitMap::work_out(uint32_t unit) const {
+  if (used(unit) && *size(unit) == kForgotten)
+    return {};
+  Entry dealt = deal_->entry(unit);
+  if (deal_->shuffled())
+    store(unit, dealt.address, dealt.address ? static_cast<uint8_t>(dealt.granules - 1) : kForgotten);
+  return dealt;
 }
 
 void UnitMap::clear() {

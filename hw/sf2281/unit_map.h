@@ -2,7 +2,8 @@
 //
 // Where each mapping unit of the drive is and how much it takes there: 5 bytes a unit. An address
 // has 31 bits, 0 is "not mapped"; the top bit is a mark for whoever goes over all units for a
-// moment. Of a drive that was dealt (deal.h) an entry is worked out when it is first asked for.
+// moment. Of a drive that was dealt (deal.h) an entry is worked out when it is asked for; a memory
+// in which nothing was stored yet is not touched for that.
 #ifndef REVODRIVE_SF2281_UNIT_MAP_H
 #define REVODRIVE_SF2281_UNIT_MAP_H
 
@@ -28,16 +29,17 @@ class UnitMap {
         chunks_((units + kChunkUnits - 1) / kChunkUnits),
         pieces_(memory_.bytes() / kPiece + 1) {}
 
+  // The address with the mark, if it is set; the stored size in granules, 1..256, if there is one.
+  using Entry = Deal::Entry;
+
   uint64_t units() const { return units_; }
-  // With the mark, if it is set.
-  uint32_t address(uint32_t unit) const {
-    uint32_t value = load(unit);
-    if (value == 0 && deal_) [[unlikely]]
-      value = work_out(unit);
-    return value;
+  Entry find(uint32_t unit) const {
+    uint32_t value = used(unit) ? load(unit) : 0;
+    if (value != 0)
+      return {value, *size(unit) + 1u};
+    return deal_ ? work_out(unit) : Entry{};
   }
-  // Stored size in granules, 1..256; of a mapped unit.
-  uint32_t granules(uint32_t unit) const { return *size(unit) + 1u; }
+  uint32_t address(uint32_t unit) const { return find(unit).address; }
   // Of a unit that is not mapped.
   void set(uint32_t unit, uint32_t address, uint32_t granules) {
     chunks_[unit / kChunkUnits].touched = true;
@@ -46,7 +48,7 @@ class UnitMap {
   }
   // Of a mapped unit.
   void set_address(uint32_t unit, uint32_t address) const {
-    std::memcpy(entry(unit), &address, sizeof(address));
+    store(unit, address, static_cast<uint8_t>(find(unit).granules - 1));
   }
   // Not mapped any more.
   void forget(uint32_t unit) {
@@ -66,7 +68,7 @@ class UnitMap {
   void clear();
   // Brings the entry near.
   void expect(uint64_t unit) const {
-    if (unit < units_)
+    if (unit < units_ && used(static_cast<uint32_t>(unit)))
       __builtin_prefetch(entry(static_cast<uint32_t>(unit)));
   }
   uint64_t memory_bytes() const;
@@ -83,6 +85,8 @@ class UnitMap {
     uint32_t mapped = 0;
     bool touched = false;
   };
+  static size_t piece_of(uint32_t unit) { return size_t{unit} * kEntry / kPiece; }
+  bool used(uint32_t unit) const { return pieces_[piece_of(unit)] != 0; }
   uint8_t *entry(uint32_t unit) const { return memory_.data() + size_t{unit} * kEntry; }
   uint8_t *size(uint32_t unit) const { return entry(unit) + sizeof(uint32_t); }
   uint32_t load(uint32_t unit) const {
@@ -91,11 +95,11 @@ class UnitMap {
     return value;
   }
   void store(uint32_t unit, uint32_t address, uint8_t size) const {
-    pieces_[size_t{unit} * kEntry / kPiece] = 1;
+    pieces_[piece_of(unit)] = 1;
     std::memcpy(entry(unit), &address, sizeof(address));
     *this->size(unit) = size;
   }
-  uint32_t work_out(uint32_t unit) const;
+  Entry work_out(uint32_t unit) const;
 
   uint64_t units_;
   ZeroMemory memory_;

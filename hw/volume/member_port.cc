@@ -157,6 +157,7 @@ void MemberPort::start(MemberCommand &command, VolumeRequest &request) {
   if (request.next[number_] == request.end[number_])
     pop();
   counters_.commands++;
+  target_->expect(command.ata.h2d);
   send(command, owner_.schedule(std::max(request.start_ns, host_.now_ns())));
 }
 

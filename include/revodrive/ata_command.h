@@ -116,6 +116,9 @@ class AtaTarget {
   virtual void connect(AtaInitiator *initiator) = 0;  // null: unplugged
   // The D2H FIS sent after a reset: holds the signature.
   virtual Fis signature() const = 0;
+  // A command of this FIS will be executed soon: what that needs may be brought near. Does nothing
+  // that could be seen.
+  virtual void expect(const Fis &h2d) const = 0;
   virtual void execute(AtaCommand &command) = 0;
   virtual void finish(AtaCommand &command) = 0;
   virtual void cancel(AtaCommand &command) = 0;
