@@ -68,13 +68,20 @@ void Timeline::clear() {
 }
 
 // The first gap that ends after at_ns; there is one. Gaps of the past stay in the list until it is
-// full; this steps over them, by halves and without a branch that the processor would have to
-// guess.
+// full, so this looks near the end first, then by halves, without a branch that the processor would
+// have to guess.
 Span *Timeline::first_gap_after(int64_t at_ns) {
-  Span *low = first_gap();
-  for (size_t count = end_ - first_; count > 1;) {
+  constexpr size_t kNear = 4;
+  size_t count = end_ - first_;
+  size_t reach = kNear;
+  while (reach < count && end_of_gaps()[-static_cast<ptrdiff_t>(reach)].end_ns > at_ns)
+    reach *= kNear;
+  count = std::min(reach, count);
+  Span *low = end_of_gaps() - count;
+  while (count > 1) {
     size_t half = count / 2;
-    low += low[half - 1].end_ns <= at_ns ? half : 0;
+    size_t past = low[half - 1].end_ns <= at_ns;
+    low += half & (0 - past);
     count -= half;
   }
   return low;
