@@ -12,7 +12,7 @@ Bridge::Bridge(const BridgeParts &parts) : parts_(parts) {
     cores_[i] = std::make_unique<Core>(parts_, i, *this, bounce_bytes_);
 }
 
-int Bridge::storage_index(uint32_t offset) {
+constexpr int Bridge::storage_index(uint32_t offset) {
   struct Window {
     uint32_t start, bytes;
   };
@@ -102,7 +102,8 @@ unsigned Bridge::resting(unsigned port, uint32_t rule) {
 }
 
 void Bridge::core_interrupt(bool again) {
-  uint32_t enable = storage_[static_cast<size_t>(storage_index(kGlobalEnable))];
+  constexpr auto kEnable = static_cast<size_t>(storage_index(kGlobalEnable));
+  uint32_t enable = storage_[kEnable];
   bool level = (global_status() & enable) != 0;
   bool rose = level && !irq_level_;
   if (level != irq_level_) {

@@ -50,7 +50,7 @@ class Bridge final : public InterruptSink {
   static constexpr unsigned kStorageWords =
       (regs::kSgpioBytes + regs::kSpiBytes + 4 + regs::kGlobalBytes) / 4;
   // Index into storage_ of a chip level register, -1 if there is none.
-  static int storage_index(uint32_t offset);
+  static constexpr int storage_index(uint32_t offset);
   uint32_t global_status() const;
   Phy &phy(unsigned port) {
     return cores_[port / regs::kPhysPerCore]->phy(port % regs::kPhysPerCore);

@@ -69,7 +69,10 @@ class Core final : public PhyOwner, public AtaInitiator, public ScsiInitiator {
 
   Phy &phy(unsigned number) { return *phys_[number]; }
   // INT_STAT & INT_MASK is not 0.
-  bool interrupting() const { return (int_stat() & reg(regs::kIntMask)) != 0; }
+  bool interrupting() const {
+    uint32_t mask = reg(regs::kIntMask);
+    return mask != 0 && (int_stat() & mask) != 0;
+  }
   const CoreCounters &counters() const { return counters_; }
 
   // Cancels everything and goes back to the power-on state.

@@ -4,6 +4,11 @@
 namespace revodrive {
 
 int64_t PcieLink::transfer_ns(uint32_t bytes, uint32_t payload_bytes) const {
+  return known_.of(uint64_t{bytes} << 32 | payload_bytes,
+                   [&] { return work_out(bytes, payload_bytes); });
+}
+
+int64_t PcieLink::work_out(uint32_t bytes, uint32_t payload_bytes) const {
   uint64_t tlps = (uint64_t{bytes} + payload_bytes - 1) / payload_bytes;
   uint64_t wire_bytes = bytes + tlps * profile_.tlp_overhead_bytes;
   // bytes / (MB/s) is microseconds; rounded up so that nothing is free.

@@ -31,7 +31,7 @@ int64_t SataWire::bytes_ns(uint64_t bytes) const {
 }
 
 int64_t SataWire::fis_ns(uint32_t bytes) const {
-  return bytes_ns(uint64_t{bytes} + profile_.fis_overhead_bytes);
+  return known_.of(bytes, [&] { return bytes_ns(uint64_t{bytes} + profile_.fis_overhead_bytes); });
 }
 
 // A piece of data with what announces it. PIO blocks smaller than the piece each have a FIS pair.

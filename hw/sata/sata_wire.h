@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "revodrive/ata_command.h"
+#include "revodrive/memo.h"
 #include "revodrive/profile.h"
 #include "revodrive/stream.h"
 #include "revodrive/timeline.h"
@@ -74,6 +75,7 @@ class SataWire {
 
   SataProfile profile_;
   bool timing_;
+  Memo<int64_t> known_;
   Timeline wire_;
 };
 

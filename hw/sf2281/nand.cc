@@ -27,9 +27,12 @@ Nand::Nand(const FlashGeometry &geometry, const FlashProfile &profile, bool timi
 }
 
 // Code words are corrected while the next ones come.
-int64_t Nand::read_move_ns(uint32_t pages, uint32_t bytes) const {
-  int64_t decode_ns = decode_mb_s_ == 0 ? 0 : int64_t{bytes} * 1000 / decode_mb_s_;
-  return std::max(move_ns(pages, bytes), decode_ns);
+const Nand::Move &Nand::read_move(uint32_t pages, uint32_t bytes) const {
+  return known_.of(uint64_t{pages} << 32 | bytes, [&] {
+    int64_t decode_ns = decode_mb_s_ == 0 ? 0 : int64_t{bytes} * 1000 / decode_mb_s_;
+    return Move{uint64_t{bytes} * page_total_bytes_ / page_bytes_,
+                std::max(move_ns(pages, bytes), decode_ns)};
+  });
 }
 
 // The spare bytes belong to the code words and come along with them.
@@ -47,20 +50,20 @@ Nand::Read Nand::read(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t byte
                       uint32_t first_bytes, const char *label) {
   counts_.read_ops++;
   counts_.read_bytes += bytes;
-  counts_.bus_bytes += uint64_t{bytes} * page_total_bytes_ / page_bytes_;
+  const Move move = read_move(pages, bytes);
+  counts_.bus_bytes += move.bus_bytes;
   if (!timing_)
     return {at_ns, at_ns, at_ns};
   // A program of another die that has begun by now uses the channel first.
   for (uint32_t other = die % channels_.size(); other < dies_.size(); other += channels_.size())
     settle(other, at_ns);
-  int64_t moves_ns = read_move_ns(pages, bytes);
   Die &it = dies_[die];
-  Span busy = it.time.reserve(at_ns, read_ns_ + moves_ns, label);
+  Span busy = it.time.reserve(at_ns, read_ns_ + move.ns, label);
   if (it.first != it.end)
     push_back(it, busy.end_ns);
   int64_t sensed_ns = busy.start_ns + read_ns_;
-  int64_t end_ns = channel_of(die).time.reserve(sensed_ns, moves_ns, "out").end_ns;
-  return {sensed_ns, end_ns - moves_ns + read_move_ns(1, first_bytes), end_ns};
+  int64_t end_ns = channel_of(die).time.reserve(sensed_ns, move.ns, "out").end_ns;
+  return {sensed_ns, end_ns - move.ns + read_move(1, first_bytes).ns, end_ns};
 }
 
 Nand::Ticket Nand::program(int64_t at_ns, uint32_t die, uint32_t pages, bool background) {

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "revodrive/memo.h"
 #include "revodrive/stream.h"
 #include "sf2281/geometry.h"
 #include "revodrive/timeline.h"
@@ -98,7 +99,12 @@ class Nand {
   };
 
   Channel &channel_of(uint32_t die) { return channels_[die % channels_.size()]; }
-  int64_t read_move_ns(uint32_t pages, uint32_t bytes) const;
+  // What it is to move so much off a die: with spare, and how long it takes.
+  struct Move {
+    uint64_t bus_bytes = 0;
+    int64_t ns = 0;
+  };
+  const Move &read_move(uint32_t pages, uint32_t bytes) const;
   int64_t move_ns(uint32_t pages, uint32_t bytes) const;
   Ticket queue(int64_t at_ns, uint32_t die, Kind kind, int64_t move_ns, bool background);
   void settle(uint32_t die, int64_t at_ns);
@@ -116,6 +122,7 @@ class Nand {
   int64_t read_ns_;
   int64_t program_ns_;
   int64_t erase_ns_;
+  Memo<Move> known_;
   std::vector<Die> dies_;
   std::vector<Channel> channels_;
   Counts counts_;

@@ -34,7 +34,8 @@ UnitMap::Entry UnitMap::work_out(uint32_t unit) const {
     return {};
   Entry dealt = deal_->entry(unit);
   if (deal_->shuffled())
-    store(unit, dealt.address, dealt.address ? static_cast<uint8_t>(dealt.granules - 1) : kForgotten);
+    store(unit, dealt.address,
+          dealt.address ? static_cast<uint8_t>(dealt.granules - 1) : kForgotten);
   return dealt;
 }
 

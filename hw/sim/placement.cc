@@ -2,6 +2,7 @@
 #include "sim/placement.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "sim/dispatch.h"
@@ -44,7 +45,9 @@ class Volume final : public Placement {
 
 class Stripe final : public Placement {
  public:
-  Stripe(const Members &members, uint32_t chunk) : members_(members), chunk_(chunk) {
+  // `chunk`: a power of two.
+  Stripe(const Members &members, uint32_t chunk)
+      : members_(members), chunk_(chunk), shift_(static_cast<unsigned>(std::countr_zero(chunk))) {
     members_.max_command_bytes =
         std::min(members_.max_command_bytes, chunk * (HbaDriver::kMaxPrds - 1));
   }
@@ -55,22 +58,30 @@ class Stripe final : public Placement {
   void place_on(const IoRequest &io, unsigned port, uint64_t start, uint64_t end,
                 std::vector<AtaRequest> &out) const;
 
+  uint64_t number(uint64_t at) const { return at >> shift_; }
+  uint64_t inside(uint64_t at) const { return at & (chunk_ - 1); }
+
   Members members_;
   uint32_t chunk_;
+  unsigned shift_;
 };
 
 // The chunks of one member are neighbours there: one command takes them all.
 void Stripe::place(const IoRequest &io, std::vector<AtaRequest> &out) {
   if (io.op == Op::kFlush)
     return append_flushes(members_, out);
-  uint64_t first = io.offset / chunk_;
-  uint64_t last = (io.offset + io.bytes - 1) / chunk_;
+  uint64_t first = number(io.offset);
+  uint64_t last = number(io.offset + io.bytes - 1);
   uint64_t count = members_.count;
+  if (first == last) {
+    uint64_t start = (first / count << shift_) + inside(io.offset);
+    return place_on(io, static_cast<unsigned>(first % count), start, start + io.bytes, out);
+  }
   for (uint64_t chunk = first; chunk <= last && chunk < first + count; chunk++) {
     uint64_t final = chunk + (last - chunk) / count * count;
-    uint64_t start = chunk / count * chunk_ + (chunk == first ? io.offset % chunk_ : 0);
+    uint64_t start = chunk / count * chunk_ + (chunk == first ? inside(io.offset) : 0);
     uint64_t end =
-        final / count * chunk_ + (final == last ? (io.offset + io.bytes - 1) % chunk_ + 1 : chunk_);
+        final / count * chunk_ + (final == last ? inside(io.offset + io.bytes - 1) + 1 : chunk_);
     place_on(io, static_cast<unsigned>(chunk % count), start, end, out);
   }
 }
@@ -81,11 +92,10 @@ void Stripe::place_on(const IoRequest &io, unsigned port, uint64_t start, uint64
                                       : members_.max_command_bytes;
   while (start < end) {
     uint64_t bytes = std::min(end - start, limit);
-    uint64_t in_target = (start / chunk_ * members_.count + port) * chunk_ + start % chunk_;
+    uint64_t in_target = ((number(start) * members_.count + port) << shift_) + inside(start);
     AtaRequest request = command_of(io, port, start, bytes);
     request.data = {io.buffer + (in_target - io.offset),
-                    chunk_ - static_cast<uint32_t>(start % chunk_), chunk_,
-                    chunk_ * members_.count};
+                    chunk_ - static_cast<uint32_t>(inside(start)), chunk_, chunk_ * members_.count};
     out.push_back(request);
     start += bytes;
   }

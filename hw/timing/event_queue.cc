@@ -19,46 +19,42 @@ void Event::cancel() {
     queue_.remove(*this);
 }
 
-bool EventQueue::before(const Event &a, const Event &b) {
-  return a.at_ns_ != b.at_ns_ ? a.at_ns_ < b.at_ns_ : a.order_ < b.order_;
-}
-
 void EventQueue::run(int64_t now_ns) {
   while (next_ns() <= now_ns) {
-    Event &event = *heap_.front();
+    Event &event = *heap_.front().event;
     remove(event);
     event.action_(event.context_);
   }
 }
 
 void EventQueue::insert(Event &event) {
-  heap_.push_back(&event);
-  event.index_ = heap_.size() - 1;
-  sift_up(event.index_);
+  Entry entry{event.at_ns_, event.order_, &event};
+  heap_.push_back(entry);
+  sift_up(heap_.size() - 1, entry);
 }
 
 void EventQueue::remove(Event &event) {
   size_t hole = event.index_;
-  Event *last = heap_.back();
+  Entry last = heap_.back();
   heap_.pop_back();
   event.index_ = Event::kIdle;
-  if (last == &event)
+  if (last.event == &event)
     return;
-  place(hole, last);
-  sift_up(hole);
-  sift_down(last->index_);
+  if (hole > 0 && last.before(heap_[(hole - 1) / 2]))
+    sift_up(hole, last);
+  else
+    sift_down(hole, last);
 }
 
-void EventQueue::place(size_t index, Event *event) {
-  heap_[index] = event;
-  event->index_ = index;
+void EventQueue::place(size_t index, const Entry &entry) {
+  heap_[index] = entry;
+  entry.event->index_ = index;
 }
 
-void EventQueue::sift_up(size_t index) {
-  Event *moving = heap_[index];
+void EventQueue::sift_up(size_t index, Entry moving) {
   while (index > 0) {
     size_t parent = (index - 1) / 2;
-    if (!before(*moving, *heap_[parent]))
+    if (!moving.before(heap_[parent]))
       break;
     place(index, heap_[parent]);
     index = parent;
@@ -66,15 +62,13 @@ void EventQueue::sift_up(size_t index) {
   place(index, moving);
 }
 
-void EventQueue::sift_down(size_t index) {
-  Event *moving = heap_[index];
+void EventQueue::sift_down(size_t index, Entry moving) {
   for (;;) {
     size_t child = 2 * index + 1;
     if (child >= heap_.size())
       break;
-    if (child + 1 < heap_.size() && before(*heap_[child + 1], *heap_[child]))
-      child++;
-    if (!before(*heap_[child], *moving))
+    child += child + 1 < heap_.size() && heap_[child + 1].before(heap_[child]);
+    if (!heap_[child].before(moving))
       break;
     place(index, heap_[child]);
     index = child;

@@ -44,7 +44,7 @@ Span Timeline::book_piece(int64_t earliest_ns, int64_t most_ns) {
 Span Timeline::append(int64_t earliest_ns, int64_t duration_ns) {
   int64_t start_ns = std::max(earliest_ns, busy_until_ns_);
   if (start_ns > busy_until_ns_)
-    insert_gap(end_of_gaps(), {busy_until_ns_, start_ns});
+    append_gap({busy_until_ns_, start_ns});
   busy_until_ns_ = start_ns + duration_ns;
   return {start_ns, busy_until_ns_};
 }
@@ -102,17 +102,27 @@ void Timeline::cut_gap(Span *gap, Span used) {
     insert_gap(gap + 1, after);
 }
 
-// Moves whichever side of the place is shorter.
-void Timeline::insert_gap(Span *place, Span gap) {
+// Room for one more; the gaps are moved by what it returns.
+uint32_t Timeline::make_room() {
   if (end_ - first_ == kMaxGaps)
     first_++;  // The oldest most likely lies in the past. The new one is never before it.
-  if (end_ == gaps_.size()) {
-    Span *from = first_gap();
-    std::copy(from, end_of_gaps(), gaps_.data());
-    place -= first_;
-    end_ -= first_;
-    first_ = 0;
-  }
+  if (end_ < gaps_.size())
+    return 0;
+  uint32_t moved = first_;
+  std::copy(first_gap(), end_of_gaps(), gaps_.data());
+  end_ -= moved;
+  first_ = 0;
+  return moved;
+}
+
+void Timeline::append_gap(Span gap) {
+  make_room();
+  gaps_[end_++] = gap;
+}
+
+// Moves whichever side of the place is shorter.
+void Timeline::insert_gap(Span *place, Span gap) {
+  place -= make_room();
   if (first_ > 0 && place - first_gap() < end_of_gaps() - place) {
     std::copy(first_gap(), place, first_gap() - 1);
     first_--;

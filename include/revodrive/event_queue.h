@@ -54,21 +54,30 @@ class EventQueue {
   // itself for a time that is due already is a bug of its owner; owners keep that bounded.
   void run(int64_t now_ns);
   // Earliest deadline, RD_NEVER if there is none.
-  int64_t next_ns() const { return heap_.empty() ? RD_NEVER : heap_.front()->at_ns_; }
+  int64_t next_ns() const { return heap_.empty() ? RD_NEVER : heap_.front().at_ns; }
 
   uint64_t next_order() const { return next_order_; }
   void set_next_order(uint64_t order) { next_order_ = order; }
 
  private:
   friend class Event;
-  static bool before(const Event &a, const Event &b);
+  // What decides is here, so that to compare two is not to visit both.
+  struct Entry {
+    int64_t at_ns;
+    uint64_t order;
+    Event *event;
+    bool before(const Entry &other) const {
+      return at_ns != other.at_ns ? at_ns < other.at_ns : order < other.order;
+    }
+  };
   void insert(Event &event);
   void remove(Event &event);
-  void place(size_t index, Event *event);
-  void sift_up(size_t index);
-  void sift_down(size_t index);
+  void place(size_t index, const Entry &entry);
+  // Puts an entry where it belongs, at or above a place that is free, or at or below.
+  void sift_up(size_t index, Entry moving);
+  void sift_down(size_t index, Entry moving);
 
-  std::vector<Event *> heap_;
+  std::vector<Entry> heap_;
   uint64_t next_order_ = 0;
 };
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "revodrive/memo.h"
 #include "revodrive/profile.h"
 #include "revodrive/stream.h"
 #include "revodrive/timeline.h"
@@ -37,9 +38,11 @@ class PcieLink {
 
  private:
   int64_t transfer_ns(uint32_t bytes, uint32_t payload_bytes) const;
+  int64_t work_out(uint32_t bytes, uint32_t payload_bytes) const;
 
   PcieProfile profile_;
   bool timing_;
+  Memo<int64_t> known_;
   Timeline up_;
   Timeline down_;
 };

@@ -64,6 +64,8 @@ class Timeline {
   Span append(int64_t earliest_ns, int64_t duration_ns);
   Span *first_gap_after(int64_t at_ns);
   void cut_gap(Span *gap, Span used);
+  uint32_t make_room();
+  void append_gap(Span gap);
   void insert_gap(Span *place, Span gap);
   void erase_gap(Span *gap);
   Span *first_gap() { return gaps_.data() + first_; }
