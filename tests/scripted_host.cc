@@ -83,6 +83,13 @@ const rd_host_ops ScriptedHost::kOps = {
                        const rd_command_record *record) { self(host).on_command(*record); },
     .span = [](void *host, const char *track, const char *label, int64_t start_ns,
                int64_t end_ns) { self(host).on_span(track, label, start_ns, end_ns); },
+    .table_memory =
+        [](void *host, void *memory, size_t bytes) {
+          auto *first = static_cast<const uint8_t *>(memory);
+          bool zero = std::all_of(first, first + std::min<size_t>(bytes, 65536),
+                                  [](uint8_t byte) { return byte == 0; });
+          self(host).tables.push_back(zero ? bytes : 0);
+        },
 };
 
 ScriptedHost::~ScriptedHost() {

@@ -100,6 +100,7 @@ class ScriptedHost {
   // Called for each DMA with its address before it happens.
   std::function<void(uint64_t addr, size_t len)> on_dma = [](uint64_t, size_t) {};
   std::vector<std::string> messages;
+  std::vector<size_t> tables;  // bytes of each that the card told of, 0 if it was not zero
 
  private:
   static const rd_host_ops kOps;

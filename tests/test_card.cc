@@ -55,6 +55,22 @@ START_TEST(member_refusals_name_the_value) {
 }
 END_TEST
 
+// The host hears of the map of an SSD before anything is in it, and again when it is a new one.
+START_TEST(host_is_told_of_the_map) {
+  ScriptedHost host;
+  host.build();
+  ck_assert(host.tables.empty());
+  host.attach(0, 8 << 20);
+  ck_assert(!host.tables.empty());
+  for (size_t bytes : host.tables)
+    ck_assert_uint_eq(bytes, (8 << 20) / 4096 * 5);
+  size_t told = host.tables.size();
+  host.attach(1, 16 << 20);
+  ck_assert_uint_gt(host.tables.size(), told);
+  ck_assert_uint_eq(host.tables.back(), (16 << 20) / 4096 * 5);
+}
+END_TEST
+
 START_TEST(unknown_profile_lists_the_known) {
   rd_error error = {};
   Profile profile;
@@ -286,8 +302,9 @@ END_TEST
 }  // namespace
 
 int main() {
-  return run_tests(
-      "card", {member_refusals_name_the_value, unknown_profile_lists_the_known, idle_card_moves,
-               busy_card_moves, foreign_state_is_refused, damaged_state_never_breaks_the_card,
-               reset_with_commands_in_flight, destroy_with_commands_in_flight, random_guest});
+  return run_tests("card",
+                   {member_refusals_name_the_value, host_is_told_of_the_map,
+                    unknown_profile_lists_the_known, idle_card_moves, busy_card_moves,
+                    foreign_state_is_refused, damaged_state_never_breaks_the_card,
+                    reset_with_commands_in_flight, destroy_with_commands_in_flight, random_guest});
 }

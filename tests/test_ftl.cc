@@ -475,7 +475,15 @@ START_TEST(memory_of_a_full_card) {
   uint64_t bytes = 4096 * kMiB;
   Books books(profile, bytes);
   ck_assert_uint_lt(books.ftl.memory_bytes(), kMiB);
-  // A preset takes memory for what is used of it.
+  // A preset takes memory for what is used of it; in order, for what is written of it.
+  Books read(profile, bytes);
+  read.ftl.preset(Ftl::Fill::kSequential, 4096, 1);
+  uint64_t before = read.ftl.memory_bytes();
+  for (uint32_t unit = 0; unit < read.units; unit += 7)
+    ck_assert_uint_eq(read.ftl.find(unit).bytes, 4096);
+  ck_assert_uint_eq(read.ftl.memory_bytes(), before);
+  read.write(static_cast<uint32_t>(read.units / 2));
+  ck_assert_uint_gt(read.ftl.memory_bytes(), before);
   books.ftl.preset(Ftl::Fill::kShuffled, 4096, 1);
   ck_assert_uint_lt(books.ftl.memory_bytes(), 2 * kMiB);
   // Written once, and again here and there, so that the logs are as long as they get.

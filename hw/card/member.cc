@@ -94,8 +94,10 @@ std::unique_ptr<Member> Member::create(HostPort &host, unsigned port, const Prof
     return nullptr;
   std::unique_ptr<Member> member(new Member(host, port, sectors));
   member->serial_ = identity.serial;
-  DriveOptions options{
-      .panicked = config.panic, .frozen = config.frozen, .trim_pattern = !config.trim_backend};
+  DriveOptions options{.panicked = config.panic,
+                       .frozen = config.frozen,
+                       .trim_pattern = !config.trim_backend,
+                       .memory = host.memory_hint()};
   if (!parse_preset(config.preset, &options.preset, error))
     return nullptr;
   member->drive_ =

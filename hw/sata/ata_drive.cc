@@ -27,7 +27,7 @@ Drive::Drive(const DriveIdentity &identity, const SataProfile &sata, const Flash
       options_(options),
       media_(media),
       wire_(sata, timing),
-      flash_(flash, media.sectors(), timing),
+      flash_(flash, media.sectors(), timing, options.memory),
       self_test_(media.sectors()),
       hpa_(media.sectors()),
       firmware_(identity.firmware),

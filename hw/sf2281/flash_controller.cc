@@ -24,8 +24,10 @@ bool FlashController::check(const FlashProfile &profile, uint64_t sectors, rd_er
   return FlashGeometry::make(profile, sectors, &geometry, error);
 }
 
-FlashController::FlashController(const FlashProfile &profile, uint64_t sectors, bool timing)
-    : model_(std::make_unique<FlashModel>(profile, made(profile, sectors), sectors, timing)) {
+FlashController::FlashController(const FlashProfile &profile, uint64_t sectors, bool timing,
+                                 const MemoryHint &memory)
+    : model_(
+          std::make_unique<FlashModel>(profile, made(profile, sectors), sectors, timing, memory)) {
 }
 
 FlashController::~FlashController() = default;

@@ -16,14 +16,14 @@ constexpr uint64_t kLevelEvery = 8;
 
 }  // namespace
 
-Ftl::Ftl(const FlashGeometry &geometry, const FlashProfile &profile)
+Ftl::Ftl(const FlashGeometry &geometry, const FlashProfile &profile, const MemoryHint &memory)
     : geometry_(geometry),
       cost_benefit_(profile.gc_cost_benefit != 0),
       wear_delta_(profile.wear_delta),
       endurance_(profile.endurance_cycles),
       block_fail_ppb_(profile.block_fail_ppb),
       journal_permille_(profile.journal_permille),
-      map_(geometry.units),
+      map_(geometry.units, memory),
       blocks_(size_t{geometry.superblocks} + 1) {
   uint64_t share = uint64_t{geometry.superblocks} * profile.gc_free_permille / 1000;
   // Not more than can be free at all when everything is mapped.
@@ -86,6 +86,8 @@ uint32_t Ftl::least_worn_free() const {
   for (uint32_t i = 1; i < blocks_.size(); i++) {
     if (blocks_[i].state == State::kFree && (best == 0 || blocks_[i].erases < blocks_[best].erases))
       best = i;
+    if (best != 0 && blocks_[best].erases == 0)
+      break;
   }
   return best;
 }
@@ -271,9 +273,20 @@ uint32_t Ftl::coldest() const {
   return best != 0 && most - blocks_[best].erases > wear_delta_ ? best : 0;
 }
 
+// Where the map has what comes next in a log is anywhere: it is asked for some units ahead.
+void Ftl::expect_following(const UnitLog::List &list, const UnitLog::Cursor &cursor) const {
+  constexpr uint32_t kAhead = 32;
+  if (cursor.index % kAhead != 0)
+    return;
+  for (uint32_t unit : log_.following(list, cursor, kAhead))
+    map_.expect(unit);
+}
+
 bool Ftl::next(const Superblock &block, Walk &walk, uint32_t *unit) const {
-  if (block.dealt == 0)
+  if (block.dealt == 0) {
+    expect_following(block.log, walk.log);
     return log_.next(block.log, walk.log, unit);
+  }
   if (walk.dealt == block.dealt)
     return false;
   *unit = map_.deal().unit_at(block.dealt_first + walk.dealt++);
@@ -316,9 +329,12 @@ void Ftl::compact() {
     map_.set_address(unit, address | UnitMap::kMark);
     return true;
   };
-  log_.filter(block.log, unseen);
+  auto expect = [&](const UnitLog::List &list, const UnitLog::Cursor &cursor) {
+    expect_following(list, cursor);
+  };
+  log_.filter(block.log, expect, unseen);
   uint32_t unit;
-  for (auto cursor = UnitLog::begin(block.log); log_.next(block.log, cursor, &unit);)
+  for (Walk walk = this->walk(block); next(block, walk, &unit);)
     map_.set_address(unit, map_.address(unit) & ~UnitMap::kMark);
   if (victim_ == best)
     walk_ = walk(block);

@@ -48,7 +48,8 @@ class Ftl {
   // How a drive is filled at its start.
   enum class Fill : uint8_t { kSequential, kShuffled };
 
-  Ftl(const FlashGeometry &geometry, const FlashProfile &profile);
+  // `memory` is told of the map.
+  Ftl(const FlashGeometry &geometry, const FlashProfile &profile, const MemoryHint &memory = {});
 
   const FlashGeometry &geometry() const { return geometry_; }
   Place find(uint32_t unit) const;
@@ -152,6 +153,7 @@ class Ftl {
   };
   static Walk walk(const Superblock &block) { return {0, UnitLog::begin(block.log)}; }
   bool next(const Superblock &block, Walk &walk, uint32_t *unit) const;
+  void expect_following(const UnitLog::List &list, const UnitLog::Cursor &cursor) const;
   uint32_t deal_to(Deal &deal, uint32_t superblock, uint64_t most);
   void deal_closed(Deal &deal, uint32_t superblock, uint64_t most);
   void preset_in_order(uint32_t bytes);

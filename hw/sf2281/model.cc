@@ -15,15 +15,16 @@ constexpr uint64_t kRingSlack = 64;
 }  // namespace
 
 FlashModel::FlashModel(const FlashProfile &profile, const FlashGeometry &geometry, uint64_t sectors,
-                       bool timing)
+                       bool timing, const MemoryHint &memory)
     : profile_(profile),
       geometry_(geometry),
       drive_bytes_(sectors * RD_SECTOR_BYTES),
       timing_(timing),
+      memory_(memory),
       compressor_(profile.store_floor_permille,
                   {.window_chunks = static_cast<uint32_t>(profile.dedupe_window_chunks),
                    .reference_bytes = static_cast<uint32_t>(profile.dedupe_reference_bytes)}),
-      ftl_(geometry, profile),
+      ftl_(geometry, profile, memory),
       nand_(geometry, profile, timing),
       map_cache_(profile.map_cache_units >= geometry.units ? 0 : profile.map_cache_units,
                  profile.map_page_units),
@@ -89,7 +90,7 @@ int64_t FlashModel::erase_all(int64_t at_ns, Journey &journey) {
 }
 
 void FlashModel::renew(FlashPreset kind, uint64_t seed) {
-  ftl_ = Ftl(geometry_, profile_);
+  ftl_ = Ftl(geometry_, profile_, memory_);
   stripes_ = {};
   power_cycle();
   if (kind == FlashPreset::kFresh)

@@ -29,7 +29,7 @@ namespace revodrive {
 class FlashModel {
  public:
   FlashModel(const FlashProfile &profile, const FlashGeometry &geometry, uint64_t sectors,
-             bool timing);
+             bool timing, const MemoryHint &memory);
 
   int64_t command(int64_t at_ns, Journey &journey);
   void expect(uint64_t lba) const { ftl_.expect(lba * RD_SECTOR_BYTES / geometry_.unit_bytes); }
@@ -143,6 +143,7 @@ class FlashModel {
   FlashGeometry geometry_;
   uint64_t drive_bytes_;
   bool timing_;
+  MemoryHint memory_;
   Compressor compressor_;
   Ftl ftl_;
   Nand nand_;

@@ -6,9 +6,11 @@
 #ifndef REVODRIVE_SF2281_UNIT_LOG_H
 #define REVODRIVE_SF2281_UNIT_LOG_H
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace revodrive {
@@ -33,9 +35,16 @@ class UnitLog {
   static Cursor begin(const List &list) { return {list.head, 0}; }
   // False at the end.
   bool next(const List &list, Cursor &cursor, uint32_t *unit) const;
-  // Keeps what `keep(unit)` says, in order.
-  template <typename Keep>
-  void filter(List &list, Keep keep) {
+  // Units that come next, at most so many, and no further than the chunk goes.
+  std::span<const uint32_t> following(const List &list, const Cursor &cursor, uint32_t most) const {
+    if (cursor.chunk == 0)
+      return {};
+    uint32_t end = std::min(cursor.chunk == list.tail ? list.used : kEntries, cursor.index + most);
+    return {chunk(cursor.chunk).units + cursor.index, end - cursor.index};
+  }
+  // Keeps what `keep(unit)` says, in order. expect(list, cursor) is called before each.
+  template <typename Expect, typename Keep>
+  void filter(List &list, Expect expect, Keep keep) {
     List old = list;
     list = {};
     entries_ -= old.count;
@@ -43,7 +52,7 @@ class UnitLog {
     uint32_t chunk = old.head;
     uint32_t unit;
     // The new list is never longer: it takes over the chunks that were read.
-    while (next(old, cursor, &unit)) {
+    while (expect(old, cursor), next(old, cursor, &unit)) {
       while (chunk != cursor.chunk)
         chunk = recycle(chunk);
       if (keep(unit))

@@ -24,9 +24,9 @@ class UnitMap {
   static constexpr uint32_t kChunkUnits = Deal::kChunkUnits;
   static constexpr uint32_t kMark = uint32_t{1} << 31;
 
-  explicit UnitMap(uint64_t units)
+  UnitMap(uint64_t units, const MemoryHint &hint)
       : units_(units),
-        memory_(units * kEntry),
+        memory_(units * kEntry, hint),
         chunks_((units + kChunkUnits - 1) / kChunkUnits),
         pieces_(memory_.bytes() / kPiece + 1) {}
 

@@ -10,11 +10,13 @@
 #include <memory>
 #include <new>
 
+#include "revodrive/memory_hint.h"
+
 namespace revodrive {
 
 class ZeroMemory {
  public:
-  explicit ZeroMemory(size_t bytes) : bytes_(bytes) { clear(); }
+  ZeroMemory(size_t bytes, const MemoryHint &hint) : bytes_(bytes), hint_(hint) { clear(); }
 
   uint8_t *data() const { return data_.get(); }
   size_t bytes() const { return bytes_; }
@@ -24,6 +26,7 @@ class ZeroMemory {
     data_.reset(static_cast<uint8_t *>(std::calloc(bytes_ + 1, 1)));
     if (!data_)
       throw std::bad_alloc();
+    hint_(data(), bytes_);
   }
 
  private:
@@ -32,6 +35,7 @@ class ZeroMemory {
   };
 
   size_t bytes_;
+  MemoryHint hint_;
   std::unique_ptr<uint8_t, Free> data_;
 };
 

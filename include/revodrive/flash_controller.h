@@ -19,6 +19,7 @@
 
 #include "revodrive/host.h"
 #include "revodrive/journey.h"
+#include "revodrive/memory_hint.h"
 #include "revodrive/observer.h"
 #include "revodrive/profile.h"
 #include "revodrive/stream.h"
@@ -51,7 +52,9 @@ class FlashController {
   static bool check(const FlashProfile &profile, uint64_t sectors, rd_error *error);
 
   // What check() accepts. `timing` false: every answer is "at once", the books are the same.
-  FlashController(const FlashProfile &profile, uint64_t sectors, bool timing);
+  // `memory` is told of the map.
+  FlashController(const FlashProfile &profile, uint64_t sectors, bool timing,
+                  const MemoryHint &memory = {});
   ~FlashController();
 
   // Each call moves the command's journey to the time it answers. Decodes a command that arrived

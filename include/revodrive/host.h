@@ -164,6 +164,12 @@ struct rd_host_ops {
    * "port0 sata", "port0 core", "port0 channel 3", "port0 die 12"): the same pointer each time,
    * valid until the member is detached. `label` says what it does ("read"); it lives for ever. */
   void (*span)(void *host, const char *track, const char *label, int64_t start_ns, int64_t end_ns);
+
+  /* May be NULL. `bytes` of the card's own memory, zero and untouched so far, will be a table that
+   * is used all over, 5 bytes for each 4 KiB of a member: a host that is after speed may ask its
+   * system for large pages there, at the price of memory for what is used of it here and there.
+   * Nothing may be written, and nothing depends on it. */
+  void (*table_memory)(void *host, void *memory, size_t bytes);
 };
 
 /* Where the blocks of a volume go (docs/vca.md). */

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "revodrive/host.h"
+#include "revodrive/memory_hint.h"
 #include "revodrive/observer.h"
 
 namespace revodrive {
@@ -56,6 +57,7 @@ class HostPort final : public Observer {
   void span(const char *track, const char *label, int64_t start_ns, int64_t end_ns) override {
     ops_.span(opaque_, track, label, start_ns, end_ns);
   }
+  MemoryHint memory_hint() const { return {ops_.table_memory, opaque_}; }
   bool wants_commands() const { return ops_.command_done != nullptr; }
   void command_done(const rd_command_record &record) { ops_.command_done(opaque_, &record); }
 

@@ -18,6 +18,8 @@ using revodrive::bench::Load;
 
 namespace {
 
+constexpr uint64_t kWholeBytes = 120'034'123'776;  // as IDEMA counts 120 GB
+
 constexpr Load kLoads[] = {
     {.name = "read"},
     {.name = "read-coalesced", .coalescing = true},
@@ -28,6 +30,13 @@ constexpr Load kLoads[] = {
     {.name = "write-half", .write = true, .compressible_percent = 50},
     {.name = "write-noise", .write = true},
     {.name = "write-128k", .write = true, .bytes = 131072, .sequential = true},
+    // The whole of a 480 GB card: what its map costs, which no cache of the processor holds.
+    {.name = "whole-read", .member_bytes = kWholeBytes, .preset = "full"},
+    {.name = "whole-write",
+     .write = true,
+     .compressible_percent = 100,
+     .member_bytes = kWholeBytes,
+     .preset = "full"},
 };
 
 // Of this process alone, so that others on the machine disturb less.

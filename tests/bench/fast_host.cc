@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fast_host.h"
 
+#include <sys/mman.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +24,15 @@ void require(bool good, const char *what) {
     return;
   std::fprintf(stderr, "bench: %s\n", what);
   std::exit(EXIT_FAILURE);
+}
+
+// As revosim does.
+void ask_for_large_pages(void *memory, size_t bytes) {
+  constexpr uintptr_t kPage = 2 << 20;
+  auto first = (reinterpret_cast<uintptr_t>(memory) + kPage - 1) / kPage * kPage;
+  auto end = (reinterpret_cast<uintptr_t>(memory) + bytes) / kPage * kPage;
+  if (first < end)
+    madvise(reinterpret_cast<void *>(first), end - first, MADV_HUGEPAGE);
 }
 
 }  // namespace
@@ -58,6 +69,7 @@ const rd_host_ops FastHost::kOps = {
     .log = [](void *, rd_log_level, const char *text) { std::fprintf(stderr, "%s\n", text); },
     .command_done = nullptr,
     .span = nullptr,
+    .table_memory = [](void *, void *memory, size_t bytes) { ask_for_large_pages(memory, bytes); },
 };
 
 FastHost::FastHost(const Load &load) : load_(load) {
@@ -81,12 +93,16 @@ FastHost::FastHost(const Load &load) : load_(load) {
     rd_member_config member = {};
     char serial[] = "BENCH-0";
     serial[6] = static_cast<char>('0' + port);
-    member.bytes = kMemberBytes;
+    member.bytes = load.member_bytes;
+    member.preset = load.preset;
     member.serial = serial;
     require(rd_card_attach(card_, port, &member, &error) == 0, error.text);
   }
   probe();
-  fill_members();
+  if (load.preset)
+    prepare_all();
+  else
+    fill_members();
 }
 
 FastHost::~FastHost() {
@@ -147,13 +163,16 @@ void FastHost::probe() {
 void FastHost::fill_members() {
   Load wanted = load_;
   load_.write = load_.sequential = true;
+  prepare_all();
+  run(kMembers * load_.member_bytes / load_.bytes);
+  load_ = wanted;
+  prepare_all();  // those in flight were read by the card already
+  next_lba_ = {};
+}
+
+void FastHost::prepare_all() {
   for (unsigned slot = 0; slot < kMembers * kDepth; slot++)
     prepare(slot);
-  run(kMembers * kMemberBytes / load_.bytes);
-  load_ = wanted;
-  for (unsigned slot = 0; slot < kMembers * kDepth; slot++)
-    prepare(slot);  // those in flight were read by the card already
-  next_lba_ = {};
 }
 
 // All of a command that stays the same from one use of the slot to the next.
@@ -184,7 +203,7 @@ void FastHost::prepare(unsigned slot) {
 void FastHost::issue(unsigned slot) {
   unsigned phy = slot / kDepth;
   uint32_t sectors = load_.bytes / RD_SECTOR_BYTES;
-  uint64_t places = kMemberBytes / load_.bytes;
+  uint64_t places = load_.member_bytes / load_.bytes;
   uint64_t lba = load_.sequential ? next_lba_[phy] : random_.below(places) * sectors;
   next_lba_[phy] = (lba + sectors) % (places * sectors);
   uint8_t *fis = at(kTables + uint64_t{slot} * kTableBytes);

@@ -27,15 +27,16 @@ struct Load {
   bool timing = true;
   bool coalescing = false;  // as the Linux driver sets it up; otherwise an interrupt each
   bool watched = false;     // the host takes every record and every span
+  uint64_t member_bytes = uint64_t{1} << 30;
+  const char *preset = nullptr;  // how members begin; null: every sector is written once
 };
 
 class FastHost {
  public:
   static constexpr unsigned kMembers = 4;
   static constexpr unsigned kDepth = 32;
-  static constexpr uint64_t kMemberBytes = uint64_t{1} << 30;
 
-  // Builds the card and writes every sector of it once, so that reads find data.
+  // Builds the card. Every sector of it holds something then, so that reads find data.
   explicit FastHost(const Load &load);
   ~FastHost();
   FastHost(const FastHost &) = delete;
@@ -71,6 +72,7 @@ class FastHost {
   void probe();
   void fill_buffers();
   void fill_members();
+  void prepare_all();
   void prepare(unsigned slot);
   void issue(unsigned slot);
   void serve_interrupt();
