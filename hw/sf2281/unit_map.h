@@ -7,7 +7,6 @@
 #ifndef REVODRIVE_SF2281_UNIT_MAP_H
 #define REVODRIVE_SF2281_UNIT_MAP_H
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -67,12 +66,12 @@ class UnitMap {
   // How many units of the chunk that begins with this one are mapped.
   uint32_t mapped_in_chunk(uint64_t unit) const { return chunks_[unit / kChunkUnits].mapped; }
   void clear();
-  // Brings the entry near. The fence is none for the processor: without it GCC takes this for a
-  // function without effect, and leaves out the calls of it.
+  // Brings the entry near. The empty statement is for GCC, which takes what does no more than
+  // prefetch for a function without effect, and leaves out the calls of it.
   void expect(uint64_t unit) const {
     if (unit < units_ && used(static_cast<uint32_t>(unit)))
       __builtin_prefetch(entry(static_cast<uint32_t>(unit)));
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    __asm__ volatile("");
   }
   uint64_t memory_bytes() const;
 

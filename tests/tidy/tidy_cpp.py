@@ -16,8 +16,8 @@ HOSTS = ["qemu", "sim"]
 
 # Public headers (include/revodrive) that no layer owns: the seams. The others belong to the layer
 # that has a source of the same name, or to the one named here.
-SEAMS = {"host", "error", "stream", "profile", "media", "drive_store"}
-OWNERS = {"ata": "sata", "ata_command": "sata", "observer": "timing", "scsi_command": "volume"}
+SEAMS = {"host", "error", "stream", "profile", "media", "drive_store", "memory_hint"}
+OWNERS = {"ata": "sata", "ata_command": "sata", "memo": "timing", "observer": "timing", "scsi_command": "volume"}
 
 # Private headers that the layer above may include, to put the parts together.
 COMPOSITION = {"bridge/bridge.h": {"card"}, "volume/volume.h": {"card"}, "card/card.h": set()}
