@@ -273,13 +273,24 @@ uint32_t Ftl::coldest() const {
   return best != 0 && most - blocks_[best].erases > wear_delta_ ? best : 0;
 }
 
-// Where the map has what comes next in a log is anywhere: it is asked for some units ahead.
+// The map has what comes next in a log anywhere: it is asked for ahead, so that the answers come
+// while there is something to do.
 void Ftl::expect_following(const UnitLog::List &list, const UnitLog::Cursor &cursor) const {
-  constexpr uint32_t kAhead = 32;
   if (cursor.index % kAhead != 0)
     return;
   for (uint32_t unit : log_.following(list, cursor, kAhead))
     map_.expect(unit);
+}
+
+// The same for what was dealt.
+bool Ftl::deal_ahead(const Superblock &block, Walk &walk) const {
+  walk.at = 0;
+  walk.end = std::min(kAhead, block.dealt - walk.dealt);
+  for (uint32_t i = 0; i < walk.end; i++) {
+    walk.ahead[i] = map_.deal().unit_at(block.dealt_first + walk.dealt++);
+    map_.expect(walk.ahead[i]);
+  }
+  return walk.end > 0;
 }
 
 bool Ftl::next(const Superblock &block, Walk &walk, uint32_t *unit) const {
@@ -287,9 +298,9 @@ bool Ftl::next(const Superblock &block, Walk &walk, uint32_t *unit) const {
     expect_following(block.log, walk.log);
     return log_.next(block.log, walk.log, unit);
   }
-  if (walk.dealt == block.dealt)
+  if (walk.at == walk.end && !deal_ahead(block, walk))
     return false;
-  *unit = map_.deal().unit_at(block.dealt_first + walk.dealt++);
+  *unit = walk.ahead[walk.at++];
   return true;
 }
 

@@ -146,13 +146,22 @@ class Ftl {
   void wear_out(Superblock &block);
   void retire_if_due();
   void compact();
+  // Whoever goes over units asks for so many entries of the map ahead.
+  static constexpr uint32_t kAhead = 32;
   // Over the units that were written to a superblock, in order.
   struct Walk {
-    uint32_t dealt = 0;
+    uint32_t dealt = 0;  // how many have been taken from the deal ...
     UnitLog::Cursor log;
+    uint32_t at = 0, end = 0;  // ... and which of those come next
+    std::array<uint32_t, kAhead> ahead;
   };
-  static Walk walk(const Superblock &block) { return {0, UnitLog::begin(block.log)}; }
+  static Walk walk(const Superblock &block) {
+    Walk walk;
+    walk.log = UnitLog::begin(block.log);
+    return walk;
+  }
   bool next(const Superblock &block, Walk &walk, uint32_t *unit) const;
+  bool deal_ahead(const Superblock &block, Walk &walk) const;
   void expect_following(const UnitLog::List &list, const UnitLog::Cursor &cursor) const;
   uint32_t deal_to(Deal &deal, uint32_t superblock, uint64_t most);
   void deal_closed(Deal &deal, uint32_t superblock, uint64_t most);
