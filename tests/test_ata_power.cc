@@ -48,6 +48,29 @@ START_TEST(modes) {
 }
 END_TEST
 
+// Of what a drive does by itself: in standby and asleep nothing.
+START_TEST(idle_collection_sleeps_too) {
+  constexpr int64_t kHour = 3600 * kSecond;
+  FlashProfile flash = test_flash();
+  flash.idle_gc_ms = 1000;
+  flash.idle_gc_free_permille = 100;
+  for (auto [opcode, expected] :
+       {std::pair{kIdleNow, true}, {kStandbyNow, false}, {kSleep, false}}) {
+    DriveBench bench(1 << 20, true, {}, {.preset = FlashPreset::kSteady}, flash);
+    auto collected = [&] {
+      bench.drive->idle(bench.initiator.now_ns += kHour);
+      return bench.counter("idle_gc_units") > 0;
+    };
+    ck_assert(bench.run({.opcode = opcode}).good());
+    ck_assert(collected() == expected);
+    mode(bench);  // which wakes neither
+    ck_assert(collected() == expected);
+    bench.run({.opcode = 0x25, .count = 8}, 4096);
+    ck_assert(collected());
+  }
+}
+END_TEST
+
 START_TEST(waking_takes_time) {
   DriveBench bench;
   read_ns(bench);
@@ -265,8 +288,8 @@ END_TEST
 int main() {
   return test::run_tests(
       "ata_power",
-      {modes, waking_takes_time, standby_timer, standby_timer_off, advanced_power_management,
-       sleep_ends_with_a_reset, power_state_is_saved, soft_reset, soft_reset_ends_the_queue,
-       device_reset_is_for_packet_devices, verify_reads, verify_finds_errors,
-       verify_can_be_taken_back, write_cache_off_writes_through});
+      {modes, idle_collection_sleeps_too, waking_takes_time, standby_timer, standby_timer_off,
+       advanced_power_management, sleep_ends_with_a_reset, power_state_is_saved, soft_reset,
+       soft_reset_ends_the_queue, device_reset_is_for_packet_devices, verify_reads,
+       verify_finds_errors, verify_can_be_taken_back, write_cache_off_writes_through});
 }

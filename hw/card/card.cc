@@ -10,7 +10,7 @@ namespace revodrive {
 
 namespace {
 
-constexpr uint32_t kStreamVersion = 5;
+constexpr uint32_t kStreamVersion = 6;
 constexpr int64_t kStoreIntervalNs = 60'000'000'000;
 constexpr uint32_t kDefaultChunkBytes = 64 << 10;
 constexpr unsigned kWidePhys = 4;
@@ -356,7 +356,7 @@ void Card::resume() {
   bridge_.resume();
 }
 
-void Card::query(const Visitor &visit) const {
+void Card::query(const Visitor &visit) {
   bridge_.query([&](std::string_view name, uint64_t value) { visit(std::string(name), value); });
   visit("register_reads", register_reads_);
   visit("register_writes", register_writes_);
@@ -370,6 +370,7 @@ void Card::query(const Visitor &visit) const {
     if (!members_[port])
       continue;
     std::string prefix = "port" + std::to_string(port) + ".";
+    members_[port]->drive().idle(host_.now_ns());
     members_[port]->drive().query(
         [&](std::string_view name, uint64_t value) { visit(prefix + std::string(name), value); });
   }

@@ -53,7 +53,7 @@ class Card final : private DriveStore {
   void resume();
 
   using Visitor = std::function<void(const std::string &name, uint64_t value)>;
-  void query(const Visitor &visit) const;
+  void query(const Visitor &visit);
 
   // Fault injection (card_faults.cc).
   int fault(unsigned port, const char *text, rd_error *error);

@@ -89,6 +89,8 @@ void Drive::dispatch(AtaCommand &command, Request &request) {
   bool allowed = permitted(request);
   if (allowed && request.info.has(CommandInfo::kMedium)) {
     int64_t wake_ns = power_.wake(settings_, command.issue_ns);
+    if (wake_ns > 0)
+      flash_.rest(false);
     request.ready_ns += timing_ ? wake_ns : 0;
     command.journey.reach(Stage::kController, request.ready_ns);
   }
@@ -292,6 +294,7 @@ void Drive::reset(LinkReset kind) {
     return;
   }
   power_.enter(PowerMode::kActive);
+  flash_.rest(false);
   counters_[kLinkResets]++;
   if (linked_)
     phy_counters_.count(PhyCounters::kNotReady);

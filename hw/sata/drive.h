@@ -83,6 +83,7 @@ class Drive final : public AtaDrive {
   void save_command(const AtaCommand &command, StreamWriter &out) const override;
   void load_command(AtaCommand &command, StreamReader &in) override;
   void query(const Visitor &visit) const override;
+  void idle(int64_t now_ns) override { flash_.idle(now_ns); }
   void watch(Observer *observer, const std::string &prefix) override {
     wire_.watch(observer, prefix + "sata");
     flash_.watch(observer, prefix);

@@ -52,6 +52,7 @@ void Drive::soft_reset(AtaCommand &command, const Request &request) {
   hpa_.take_allowed();
   firmware_.drop();
   power_.rouse(PowerMode::kActive, command.issue_ns);
+  flash_.rest(false);
   bool ended = srst_ && !asks_for_reset(command.h2d);
   srst_ = !ended;
   int64_t done_ns = request.ready_ns + (ended && timing_ ? kSoftResetNs : 0);

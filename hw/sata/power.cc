@@ -22,6 +22,7 @@ void Drive::power(AtaCommand &command, const Request &request) {
       power_.enter(PowerMode::kStandby);
       break;
   }
+  flash_.rest(power_.mode(settings_, command.issue_ns) >= PowerMode::kStandby);
   map_open_ = false;
   smart_.park(true);
   persist(command);

@@ -14,6 +14,7 @@ SmartTotals Drive::smart_totals() const {
 }
 
 void Drive::catch_up(int64_t now_ns) {
+  flash_.idle(now_ns);
   smart_.advance(now_ns);
   self_test_.advance(smart_.power_on_ns());
   sct_.advance(smart_.power_on_ns());

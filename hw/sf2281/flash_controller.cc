@@ -36,6 +36,14 @@ int64_t FlashController::command(int64_t at_ns, Journey &journey) {
   return model_->command(at_ns, journey);
 }
 
+void FlashController::idle(int64_t now_ns) {
+  model_->idle(now_ns);
+}
+
+void FlashController::rest(bool resting) {
+  model_->rest(resting);
+}
+
 void FlashController::expect(uint64_t lba) const {
   model_->expect(lba);
 }

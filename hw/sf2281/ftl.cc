@@ -25,14 +25,19 @@ Ftl::Ftl(const FlashGeometry &geometry, const FlashProfile &profile, const Memor
       journal_permille_(profile.journal_permille),
       map_(geometry.units, memory),
       blocks_(size_t{geometry.superblocks} + 1) {
-  uint64_t share = uint64_t{geometry.superblocks} * profile.gc_free_permille / 1000;
-  // Not more than can be free at all when everything is mapped.
-  uint64_t most = geometry.superblocks - geometry.least_superblocks + FlashGeometry::kSpare - 2;
-  gc_start_ = static_cast<uint32_t>(std::clamp<uint64_t>(share, kReserve + 2, most));
+  gc_start_ = free_share(profile.gc_free_permille);
+  idle_free_ = free_share(profile.idle_gc_free_permille);
   factory_spares_ = geometry.block_count() * profile.spare_blocks_permille / 1000;
   spares_ = factory_spares_;
   random_state_ = 0x9E3779B97F4A7C15 ^ geometry.units;
   free_ = geometry.superblocks;
+}
+
+// Superblocks; not more than can be free at all when everything is mapped.
+uint32_t Ftl::free_share(uint64_t permille) const {
+  uint64_t share = geometry_.superblocks * permille / 1000;
+  uint64_t most = geometry_.superblocks - geometry_.least_superblocks + FlashGeometry::kSpare - 2;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(share, kReserve + 2, most));
 }
 
 // SplitMix64 (Steele, Lea, Flood 2014): the drive's own luck, the same in each run.
@@ -226,6 +231,17 @@ uint32_t Ftl::victim() {
   victim_ = number;
   if (number != 0)
     walk_ = walk(blocks_[number]);
+  return number;
+}
+
+uint32_t Ftl::idle_victim() {
+  if (victim_ != 0)
+    return victim_;
+  uint32_t number = pick_victim();
+  if (number == 0 || blocks_[number].valid * (kIdleCost + 1) > geometry_.data_bytes * kIdleCost)
+    return 0;
+  victim_ = number;
+  walk_ = walk(blocks_[number]);
   return number;
 }
 

@@ -83,6 +83,11 @@ class Ftl {
   bool collecting() const { return victim_ != 0; }
   // The superblock being collected, chosen when there is none; 0: nothing can be gained.
   uint32_t victim();
+  // Background collection: fewer superblocks are free than it is to leave, and a victim that is
+  // worth it, at most kIdleCost bytes moved for one gained (wear is levelled when the host writes).
+  static constexpr uint64_t kIdleCost = 16;
+  bool idle_wanted() const { return free_ < idle_free_; }
+  uint32_t idle_victim();
   // The next valid unit of the victim; false: it has none left and is free.
   bool next_of_victim(uint32_t *unit);
 
@@ -141,6 +146,7 @@ class Ftl {
   void close(Stream stream);
   uint32_t least_worn_free() const;
   uint32_t pick_victim() const;
+  uint32_t free_share(uint64_t permille) const;
   uint32_t coldest() const;
   double benefit(const Superblock &block) const;
   void wear_out(Superblock &block);
@@ -184,6 +190,7 @@ class Ftl {
   uint32_t block_fail_ppb_;
   uint32_t journal_permille_;
   uint32_t gc_start_;
+  uint32_t idle_free_;  // where background collection ends
 
   UnitMap map_;
   UnitLog log_;

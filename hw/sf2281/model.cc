@@ -32,6 +32,8 @@ FlashModel::FlashModel(const FlashProfile &profile, const FlashGeometry &geometr
       stored_throttle_(uint64_t{profile.throttle_kb_s} * 1000,
                        uint64_t{profile.throttle_burst_kb} * 1000),
       leaving_(std::bit_ceil(profile.write_buffer_bytes / geometry.page_bytes + kRingSlack)),
+      idle_ns_(profile.idle_gc_ms == 0 ? INT64_MAX
+                                       : static_cast<int64_t>(profile.idle_gc_ms) * 1'000'000),
       gathered_(geometry.unit_bytes) {
 }
 
@@ -55,6 +57,10 @@ int64_t FlashModel::pass(int64_t at_ns, int64_t latency_ns, Journey &journey) co
 }
 
 int64_t FlashModel::command(int64_t at_ns, Journey &journey) {
+  if (at_ns - seen_ns_ > idle_ns_) {
+    idle(at_ns);
+    idle_next_ns_ = 0;
+  }
   if (first_ns_ < 0)
     first_ns_ = at_ns;
   seen_ns_ = std::max(seen_ns_, at_ns);
@@ -136,6 +142,8 @@ void FlashModel::query(const FlashController::Visitor &visit) const {
   visit("write_amplification_permille", host == 0 ? 0 : done.program_bytes * 1000 / host);
   visit("gc_moved_bytes", ftl_.counts().gc_bytes);
   visit("gc_wait_ns", counters_.gc_wait_ns);
+  visit("idle_gc_units", counters_.idle_gc_units);
+  visit("idle_gc_ns", counters_.idle_gc_ns);
   visit("throttled_ns", counters_.throttled_ns);
   visit("erases", ftl_.counts().erases * blocks);
   visit("program_fails", ftl_.counts().program_fails);
@@ -186,6 +194,9 @@ void FlashModel::power_cycle() {
   gc_quota_ = 0;
   gc_ready_ns_ = 0;
   gc_page_ = 0;
+  idle_next_ns_ = 0;
+  dark_ns_ = first_ns_ < 0 ? -1 : seen_ns_;
+  resting_ = false;
 }
 
 const char *FlashModel::check_books() const {

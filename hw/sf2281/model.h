@@ -8,7 +8,8 @@
 //
 // The translation layer (ftl.h) keeps the books, Nand and the Timelines here have the time. Reads
 // are in read.cc, writes in write.cc, garbage collection and everything else about superblocks in
-// stripes.cc, state in model_state.cc, the rest in model.cc.
+// stripes.cc, but for what is collected while no command comes: idle.cc. State is in
+// model_state.cc, the rest in model.cc.
 #ifndef REVODRIVE_SF2281_MODEL_H
 #define REVODRIVE_SF2281_MODEL_H
 
@@ -32,6 +33,8 @@ class FlashModel {
              bool timing, const MemoryHint &memory);
 
   int64_t command(int64_t at_ns, Journey &journey);
+  void idle(int64_t now_ns);
+  void rest(bool resting) { resting_ = resting; }
   void expect(uint64_t lba) const { ftl_.expect(lba * RD_SECTOR_BYTES / geometry_.unit_bytes); }
   Span read(int64_t at_ns, uint64_t lba, uint32_t sectors, Journey &journey);
   int64_t write(int64_t at_ns, uint64_t lba, uint32_t sectors, std::span<const rd_iov> data,
@@ -85,6 +88,7 @@ class FlashModel {
   struct Counters {
     uint64_t unmapped_reads = 0, buffer_hits = 0, read_ahead_hits = 0, map_misses = 0;
     uint64_t host_write_bytes = 0, stored_bytes = 0, throttled_ns = 0, gc_wait_ns = 0;
+    uint64_t idle_gc_units = 0, idle_gc_ns = 0;
   };
 
   // What the firmware's time for data is counted in, whatever the mapping unit is.
@@ -131,6 +135,10 @@ class FlashModel {
   bool collect_one(int64_t at_ns);
   void move(uint32_t unit, int64_t at_ns);
 
+  // idle.cc
+  bool begin_idle();
+  bool collect_group(int64_t at_ns);
+
   // model.cc, model_state.cc
   uint64_t energy_uj() const;
   void save_leaving(StreamWriter &out) const;
@@ -162,6 +170,11 @@ class FlashModel {
   uint64_t gc_ratio_permille_ = 0;       // what it moves for each byte it gains, of this victim
   uint64_t gc_page_ = 0;                 // page it has read last: superblock and page
   int64_t gc_ready_ns_ = 0;              // when all that it has read is there
+  int64_t idle_ns_;                      // without a command; INT64_MAX: nothing is done then
+  int64_t idle_next_ns_ = 0;             // when idle collection goes on; 0: it has not begun
+  uint64_t idle_left_ = 0;               // superblocks that it may still take
+  int64_t dark_ns_ = -1;                 // the power went after the command of then
+  bool resting_ = false;                 // standby, sleep
   std::vector<uint8_t> gathered_;        // a unit that is scattered in memory
   int64_t first_ns_ = -1, seen_ns_ = 0;  // of the time that the drive had power
   Counters counters_;

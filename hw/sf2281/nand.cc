@@ -85,10 +85,7 @@ Nand::Ticket Nand::queue(int64_t at_ns, uint32_t die, Kind kind, int64_t move_ns
   settle(die, at_ns);
   Die &it = dies_[die];
   Channel &channel = channel_of(die);
-  int64_t last_ns = it.time.busy_until_ns();
-  if (it.first != it.end)
-    last_ns = std::max(last_ns, it.ops[(it.end - 1) % kOps].end_ns);
-  int64_t start_ns = std::max(at_ns, last_ns);
+  int64_t start_ns = std::max(at_ns, busy_until_ns(die));
   // The channel is a matter of how much is queued on it, not of who comes first.
   channel.queued_ns = std::max(channel.queued_ns, at_ns) + move_ns;
   int64_t wait_ns = std::max<int64_t>(channel.queued_ns - (start_ns + move_ns), 0);
@@ -156,6 +153,19 @@ int64_t Nand::host_end_ns() const {
   for (const Die &die : dies_)
     end_ns = std::max(end_ns, die.host_end_ns);
   return end_ns;
+}
+
+int64_t Nand::busy_until_ns(uint32_t die) const {
+  const Die &it = dies_[die];
+  int64_t until_ns = it.time.busy_until_ns();
+  return it.first == it.end ? until_ns : std::max(until_ns, it.ops[(it.end - 1) % kOps].end_ns);
+}
+
+int64_t Nand::busy_until_ns() const {
+  int64_t until_ns = 0;
+  for (uint32_t die = 0; die < dies_.size(); die++)
+    until_ns = std::max(until_ns, busy_until_ns(die));
+  return until_ns;
 }
 
 void Nand::erase_all(int64_t at_ns, int64_t duration_ns, uint32_t blocks) {

@@ -59,6 +59,9 @@ class Nand {
   int64_t end_ns(const Ticket &ticket) const;
   // When all programs for the host that are queued have ended.
   int64_t host_end_ns() const;
+  // When a die, or the last of them, has done all that was planned.
+  int64_t busy_until_ns(uint32_t die) const;
+  int64_t busy_until_ns() const;
   // All dies erase so many blocks of each plane, from `at_ns` on, for `duration_ns`.
   void erase_all(int64_t at_ns, int64_t duration_ns, uint32_t blocks);
   // tBERS of one block, which shrinks with its pages.

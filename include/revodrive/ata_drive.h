@@ -51,6 +51,9 @@ class AtaDrive : public AtaTarget {
   using Visitor = std::function<void(std::string_view name, uint64_t value)>;
   virtual void query(const Visitor &visit) const = 0;
 
+  // Before query(): catches up with what the flash has done by itself until now.
+  virtual void idle(int64_t now_ns) = 0;
+
   // Bookings of the drive's resources are told to the observer (may be null), each under a name
   // that begins with `prefix`.
   virtual void watch(Observer *observer, const std::string &prefix) = 0;

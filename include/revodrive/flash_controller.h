@@ -61,6 +61,12 @@ class FlashController {
   // at `at_ns`: every command passes here once, and what follows below starts at the answer or
   // later.
   int64_t command(int64_t at_ns, Journey &journey);
+  // No command has come until `now_ns` (since the last one, which may have been long ago): catches
+  // up with what the firmware has done by itself meanwhile. For those who look at counters or store
+  // the state; command() does it too, and how often it is called makes no difference.
+  void idle(int64_t now_ns);
+  // In standby and asleep the firmware does nothing by itself.
+  void rest(bool resting);
   // A command for this sector follows soon: no more than a hint to the processor's cache.
   void expect(uint64_t lba) const;
   // When the first and the last byte of the read data are ready to leave the drive; the journey is

@@ -92,6 +92,10 @@ struct FlashProfile {
   uint32_t block_fail_ppb = 0;         // chance of an erasure that a block fails, within the rating
   uint32_t spare_blocks_permille = 0;  // blocks kept to replace failed ones
 
+  // Background collection, while no command comes. May be left out.
+  uint64_t idle_gc_ms = 0;              // idle time before it begins; 0: there is none
+  uint64_t idle_gc_free_permille = 20;  // it ends when so many superblocks are free
+
   // Sustained writes of client firmware.
   uint32_t throttle_iops = 0;       // 4 KiB writes a second; 0: not limited
   uint32_t throttle_burst_ios = 0;  // accepted at once before that

@@ -119,6 +119,8 @@ ELSEWHERE = {
     "sata.link_up_us": "is over before the driver's first command; tests/test_phy.cc",
     "flash.gc_cost_benefit": "which superblock is collected; tests/test_flash_direction.cc",
     "flash.gc_free_permille": "how many superblocks stay free; tests/test_ftl.cc",
+    "flash.idle_gc_ms": "test_rest_helps_when_garbage_is_collected_in_it below; tests/test_flash_idle.cc",
+    "flash.idle_gc_free_permille": "the same",
     "flash.wear_delta": "wear; tests/test_ftl.cc",
     "flash.endurance_cycles": "wear; tests/test_ftl.cc",
     "flash.block_fail_ppb": "wear; tests/test_ftl.cc",
@@ -233,3 +235,18 @@ def test_torture_slows_and_trim_restores(sim):
     fresh, steady, trimmed = rate("fresh"), rate("steady"), rate("steady", *trim)
     assert steady < 0.6 * fresh
     assert trimmed > 0.8 * fresh
+
+
+def test_rest_helps_when_garbage_is_collected_in_it(sim):
+    jobs = ("--name=before", "--rw=randwrite", "--iodepth=8", "--number_ios=2000", "--norandommap", *NOISE, ONE_SSD,
+            "--name=after", "--stonewall", "--startdelay=60", "--rw=randwrite", "--iodepth=8", "--number_ios=2000",
+            "--norandommap", *NOISE, ONE_SSD)
+
+    def rate(idle_ms, free=20):
+        settings = ("--set", f"flash.idle_gc_ms={idle_ms}", "--set", f"flash.idle_gc_free_permille={free}")
+        report = sim("--preset=steady", *settings, *jobs).json
+        return report["jobs"][-1]["write"]["iops"], report["revosim"]["counters"]["port0.idle_gc_units"]
+
+    (never, nothing), (late, none), (some, few), (more, many) = rate(0), rate(61000), rate(1000, 10), rate(1000, 40)
+    assert nothing == none == 0 < few < many
+    assert never == late < some < more
