@@ -159,7 +159,7 @@ START_TEST(c073_every_number_counts) {
       {"codeword_bytes", &P::codeword_bytes, 8192, kRead1, 1.1, 1.5},
       {"read_page_us", &P::read_page_us, 150, kRead1, 1.5, 2},
       {"program_page_us", &P::program_page_us, 2600, kWriteNoise, 1.7, 2.1},
-      {"erase_block_us", &P::erase_block_us, 380'000, kWriteNoise, 1.5, 20},
+      {"erase_block_us", &P::erase_block_us, 380'000, kSteady, 1.5, 60},
       {"raise", &P::raise, 0, kWriteNoise, 0.90, 0.96},
       {"journal_permille", &P::journal_permille, 80, kWriteNoise, 1.04, 1.12},
       {"map_unit_bytes",
@@ -260,6 +260,35 @@ START_TEST(trim_and_erase_restore) {
 }
 END_TEST
 
+// What was written all over must be erased before it is written again: in turn it takes time, all
+// blocks at once nearly none. What was erased before, as new flash is, need not be.
+START_TEST(erased_flash_is_written_faster) {
+  Setting pass{.job = Job::kSequentialWrite, .depth = 8, .commands = kSectors / 256};
+  for (uint32_t at_once : {0, 1}) {
+    FlashProfile profile = full_profile();
+    profile.erase_at_once = at_once;
+    profile.blocks_per_plane = 16;  // of real size, so that the write buffer bridges no erasure
+    Rig rig(profile, FlashPreset::kFresh);
+    double fresh_ns = rig.run(pass);
+    ck_assert_uint_eq(rig.counter("erases"), 0);
+    rig.run(pass);
+    uint64_t erases = rig.counter("erases");
+    double used_ns = rig.run(pass);
+    erases = rig.counter("erases") - erases;
+    ck_assert_uint_gt(erases, 200);
+    double erasing_ns = static_cast<double>(erases) * 3'800'000 / pass.commands;
+    if (at_once == 0)
+      ck_assert_double_lt(used_ns, fresh_ns + 0.2 * erasing_ns);
+    else
+      ck_assert_double_eq_tol(used_ns, fresh_ns + erasing_ns, 0.15 * erasing_ns);
+    rig.now_ns = rig.flash.erase_all(rig.now_ns, rig.journey);
+    erases = rig.counter("erases");
+    ck_assert_double_eq_tol(rig.run(pass), fresh_ns, 0.03 * fresh_ns);
+    ck_assert_uint_eq(rig.counter("erases"), erases);
+  }
+}
+END_TEST
+
 // Waiting for garbage collection is called that.
 START_TEST(collection_is_charged) {
   Rig fresh(full_profile(), FlashPreset::kFresh), steady(full_profile(), FlashPreset::kSteady);
@@ -327,6 +356,7 @@ int main() {
       "flash_direction",
       {c073_every_number_counts, larger_buffer_takes_longer_bursts,
        c074_compressible_data_is_faster, depth_helps_until_the_dies_are_busy, narrow_span_is_faster,
-       trim_and_erase_restore, collection_is_charged, flash_writes_add_up,
-       collection_keeps_the_dies_busy, cost_benefit_moves_less_when_some_data_is_hot});
+       trim_and_erase_restore, erased_flash_is_written_faster, collection_is_charged,
+       flash_writes_add_up, collection_keeps_the_dies_busy,
+       cost_benefit_moves_less_when_some_data_is_hot});
 }

@@ -159,6 +159,7 @@ bool Profile::load(const char *source, const char *overrides, Profile *out, rd_e
   const OptionalKey options[] = {
       {"card", "members", &out->card.members, 1, 8},
       {"card", "member_bytes", &out->card.member_bytes, 1048576, 1125899906842624},
+      {"flash", "erase_at_once", &out->flash.erase_at_once, 0, 1024},
       {"flash", "idle_gc_ms", &out->flash.idle_gc_ms, 0, 86400000},
       {"flash", "idle_gc_free_permille", &out->flash.idle_gc_free_permille, 1, 500},
       {"flash", "dedupe_window_chunks", &out->flash.dedupe_window_chunks, 0, 65536},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace revodrive {
 
@@ -85,13 +86,17 @@ void Ftl::close(Stream stream) {
     release(number);
 }
 
-// Dynamic wear levelling: the least worn of those that are free.
+// Dynamic wear levelling: the least worn of those that are free, when it will have been opened.
 uint32_t Ftl::least_worn_free() const {
-  uint32_t best = 0;
+  uint32_t best = 0, least = UINT32_MAX;
   for (uint32_t i = 1; i < blocks_.size(); i++) {
-    if (blocks_[i].state == State::kFree && (best == 0 || blocks_[i].erases < blocks_[best].erases))
-      best = i;
-    if (best != 0 && blocks_[best].erases == 0)
+    const Superblock &block = blocks_[i];
+    uint32_t erases = block.erases + !block.clean;
+    if (block.state != State::kFree || erases >= least)
+      continue;
+    best = i;
+    least = erases;
+    if (least == 0)
       break;
   }
   return best;
@@ -106,9 +111,9 @@ bool Ftl::open(Stream stream, bool last) {
   Superblock &block = blocks_[number];
   block.state = State::kOpen;
   free_--;
-  counts_.erases++;
-  block.erases++;
-  wear_out(block);
+  opened_clean_ = std::exchange(block.clean, false);
+  if (!opened_clean_)
+    erase(block);
   streams_[stream].superblock = number;
   return true;
 }
@@ -210,9 +215,8 @@ void Ftl::erase_all() {
   for (uint32_t i = 1; i < blocks_.size(); i++) {
     if (blocks_[i].state == State::kRetired)
       continue;
-    counts_.erases++;
-    blocks_[i].erases++;
-    wear_out(blocks_[i]);
+    erase(blocks_[i]);
+    blocks_[i].clean = true;
   }
   retire_if_due();
 }
@@ -368,6 +372,12 @@ void Ftl::compact() {
 }
 
 // ------------------------------------------------------------------------------------------- wear
+
+void Ftl::erase(Superblock &block) {
+  counts_.erases++;
+  block.erases++;
+  wear_out(block);
+}
 
 // Within the rating the chance to fail is constant; beyond, it doubles with each tenth of it.
 void Ftl::wear_out(Superblock &block) {

@@ -7,7 +7,8 @@
 //
 // Superblocks are numbered from 1. Two are open: one takes what the host writes, one what garbage
 // collection moves. Data is packed without gaps; a share for the journal is added on top. A closed
-// superblock without valid data is free at once. A free one is erased when it is opened.
+// superblock without valid data is free at once. A free one is erased when it is opened, unless
+// that was done before: at the factory, or by erase_all().
 #ifndef REVODRIVE_SF2281_FTL_H
 #define REVODRIVE_SF2281_FTL_H
 
@@ -62,6 +63,8 @@ class Ftl {
   // the host's stream takes none: then it fails.
   // `last`: it does, as nothing else is left.
   bool open(Stream stream, bool last = false);
+  // The superblock that was opened last did not have to be erased.
+  bool opened_clean() const { return opened_clean_; }
   // Appends a unit; the stream has room. Returns where it went.
   Place append(Stream stream, uint32_t unit, uint32_t bytes);
   // Fills up to the next page.
@@ -131,6 +134,7 @@ class Ftl {
     uint32_t erases = 0;
     State state = State::kFree;
     bool failed = false;  // a block of it failed, and there was no spare
+    bool clean = true;    // erased, and nothing written since
   };
   struct OpenStream {
     uint32_t superblock = 0;  // 0: none is open
@@ -149,6 +153,7 @@ class Ftl {
   uint32_t free_share(uint64_t permille) const;
   uint32_t coldest() const;
   double benefit(const Superblock &block) const;
+  void erase(Superblock &block);
   void wear_out(Superblock &block);
   void retire_if_due();
   void compact();
@@ -200,6 +205,7 @@ class Ftl {
   uint64_t mapped_ = 0;
   uint64_t closed_ = 0;  // superblocks ever closed: their clock
   uint64_t collections_ = 0;
+  bool opened_clean_ = false;
   uint32_t victim_ = 0;
   Walk walk_;  // over the victim
   uint64_t factory_spares_ = 0;

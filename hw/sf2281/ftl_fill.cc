@@ -19,6 +19,7 @@ uint32_t Ftl::deal_to(Deal &deal, uint32_t number, uint64_t most) {
     return 0;
   block.dealt_first = first;
   block.dealt = block.live = units;
+  block.clean = false;
   block.valid = uint64_t{units} * deal.bytes();
   mapped_ += units;
   return units;
@@ -100,6 +101,9 @@ void Ftl::preset_shuffled(uint32_t bytes, uint64_t seed) {
     blocks_[number].erases++;
     deal_closed(whole, number, share);
   }
+  // What is free now was not always.
+  for (Superblock &block : blocks_)
+    block.clean = false;
   map_.follow(std::move(whole));
 }
 

@@ -132,7 +132,8 @@ void Ftl::save_worn(StreamWriter &out) const {
   out.put(retired_);
   for (size_t i = 1; i < blocks_.size(); i++) {
     put_number(out, blocks_[i].erases);
-    out.put(static_cast<uint8_t>((blocks_[i].state == State::kRetired) | blocks_[i].failed << 1));
+    out.put(static_cast<uint8_t>((blocks_[i].state == State::kRetired) | blocks_[i].failed << 1 |
+                                 blocks_[i].clean << 2));
   }
 }
 
@@ -155,8 +156,9 @@ void Ftl::load_worn(StreamReader &in) {
   for (size_t i = 1; i < blocks_.size(); i++) {
     blocks_[i].erases = static_cast<uint32_t>(get_number(in));
     auto flags = in.get<uint8_t>();
-    if (flags > 2)
+    if (flags > 6 || (flags & 1 && flags & 2))
       in.fail();
+    blocks_[i].clean = flags & 4;
     blocks_[i].state = flags & 1 ? State::kRetired : State::kFree;
     blocks_[i].failed = flags & 2;
     failed_ += blocks_[i].failed;

@@ -194,6 +194,7 @@ void FlashModel::power_cycle() {
   gc_quota_ = 0;
   gc_ready_ns_ = 0;
   gc_page_ = 0;
+  erased_ns_ = 0;
   idle_next_ns_ = 0;
   dark_ns_ = first_ns_ < 0 ? -1 : seen_ns_;
   resting_ = false;

@@ -126,6 +126,7 @@ class FlashModel {
   uint32_t die_of(uint64_t group) const;
   void ensure_open(Ftl::Stream stream, int64_t at_ns);
   void finish(Ftl::Stream stream, int64_t at_ns);
+  void erase(int64_t at_ns);
   void program_full(Ftl::Stream stream, int64_t at_ns);
   void program_rest(Ftl::Stream stream, int64_t at_ns);
   void program(Ftl::Stream stream, int64_t at_ns, uint32_t pages);
@@ -170,6 +171,7 @@ class FlashModel {
   uint64_t gc_ratio_permille_ = 0;       // what it moves for each byte it gains, of this victim
   uint64_t gc_page_ = 0;                 // page it has read last: superblock and page
   int64_t gc_ready_ns_ = 0;              // when all that it has read is there
+  int64_t erased_ns_ = 0;                // when the superblock that was opened last is
   int64_t idle_ns_;                      // without a command; INT64_MAX: nothing is done then
   int64_t idle_next_ns_ = 0;             // when idle collection goes on; 0: it has not begun
   uint64_t idle_left_ = 0;               // superblocks that it may still take

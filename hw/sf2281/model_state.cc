@@ -87,6 +87,7 @@ void FlashModel::save(StreamWriter &out) const {
   out.put(gc_ready_ns_);
   out.put(first_ns_);
   out.put(seen_ns_);
+  out.put(erased_ns_);
   out.put(idle_next_ns_);
   out.put(idle_left_);
   out.put(dark_ns_);
@@ -117,6 +118,7 @@ void FlashModel::load(StreamReader &in) {
   in.get(gc_ready_ns_);
   in.get(first_ns_);
   in.get(seen_ns_);
+  in.get(erased_ns_);
   in.get(idle_next_ns_);
   in.get(idle_left_);
   in.get(dark_ns_);
@@ -130,9 +132,9 @@ void FlashModel::load(StreamReader &in) {
   auto most = static_cast<int64_t>(geometry_.data_bytes);
   if (gc_quota_ < -most || gc_quota_ > 16 * most || gc_ratio_permille_ > 16000 ||
       gc_ready_ns_ < 0 || gc_ready_ns_ > kLatestNs || first_ns_ < -1 || seen_ns_ < 0 ||
-      first_ns_ > seen_ns_ || seen_ns_ > kLatestNs || idle_next_ns_ < 0 ||
-      idle_next_ns_ > kLatestNs || idle_left_ > geometry_.superblocks || dark_ns_ < -1 ||
-      dark_ns_ > seen_ns_)
+      first_ns_ > seen_ns_ || seen_ns_ > kLatestNs || erased_ns_ < 0 || erased_ns_ > kLatestNs ||
+      idle_next_ns_ < 0 || idle_next_ns_ > kLatestNs || idle_left_ > geometry_.superblocks ||
+      dark_ns_ < -1 || dark_ns_ > seen_ns_)
     in.fail();
   if (!in.ok())
     reset_books();

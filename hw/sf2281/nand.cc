@@ -9,6 +9,16 @@ namespace {
 
 constexpr int64_t kNsPerUs = 1000;
 
+uint32_t erasing_dies(const FlashProfile &profile) {
+  auto blocks = static_cast<uint32_t>(profile.erase_at_once);
+  return blocks == 0 ? 0 : std::max(blocks / std::max(profile.planes, 1u), 1u);
+}
+
+uint32_t erase_rounds(const FlashProfile &profile) {
+  auto blocks = static_cast<uint32_t>(profile.erase_at_once);
+  return blocks == 0 || blocks >= profile.planes ? 1 : (profile.planes + blocks - 1) / blocks;
+}
+
 }  // namespace
 
 Nand::Nand(const FlashGeometry &geometry, const FlashProfile &profile, bool timing)
@@ -22,6 +32,8 @@ Nand::Nand(const FlashGeometry &geometry, const FlashProfile &profile, bool timi
       program_ns_(profile.program_page_us * kNsPerUs),
       erase_ns_(profile.erase_block_us * kNsPerUs * geometry.block_pages /
                 std::max(profile.block_pages, 1u)),
+      dies_at_once_(erasing_dies(profile)),
+      erase_rounds_(erase_rounds(profile)),
       dies_(geometry.dies),
       channels_(geometry.channels) {
 }
@@ -43,7 +55,7 @@ int64_t Nand::move_ns(uint32_t pages, uint32_t bytes) const {
 }
 
 int64_t Nand::work_ns(Kind kind) const {
-  return kind == Kind::kProgram ? program_ns_ : erase_ns_;
+  return kind == Kind::kProgram ? program_ns_ : erase_ns_ * erase_rounds_;
 }
 
 Nand::Read Nand::read(int64_t at_ns, uint32_t die, uint32_t pages, uint32_t bytes,

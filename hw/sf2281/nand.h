@@ -64,6 +64,11 @@ class Nand {
   int64_t busy_until_ns() const;
   // All dies erase so many blocks of each plane, from `at_ns` on, for `duration_ns`.
   void erase_all(int64_t at_ns, int64_t duration_ns, uint32_t blocks);
+  // When the erasure of a superblock that begins now will reach a die: block by block if the
+  // firmware goes so, else at once.
+  int64_t erase_turn_ns(uint32_t die) const {
+    return dies_at_once_ == 0 ? 0 : die / dies_at_once_ * work_ns(Kind::kErase);
+  }
   // tBERS of one block, which shrinks with its pages.
   int64_t erase_ns() const { return erase_ns_; }
 
@@ -126,6 +131,8 @@ class Nand {
   int64_t program_ns_;
   int64_t erase_ns_;
   Memo<Move> known_;
+  uint32_t dies_at_once_;  // that erase; 0: all
+  uint32_t erase_rounds_;  // of a die, until all its planes are erased
   std::vector<Die> dies_;
   std::vector<Channel> channels_;
   Counts counts_;

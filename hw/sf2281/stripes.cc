@@ -94,8 +94,20 @@ void FlashModel::ensure_open(Ftl::Stream stream, int64_t at_ns) {
     open = ftl_.open(stream, !helps);
   }
   stripes_[stream] = {};
+  if (ftl_.opened_clean())
+    return;
+  erase(at_ns);
+  if (profile_.erase_at_once > 0)
+    stripes_[stream].ready_ns = erased_ns_;  // it is opened when all of it is erased
+}
+
+// What is erased for the other stream comes first.
+void FlashModel::erase(int64_t at_ns) {
+  int64_t start_ns = std::max(at_ns, erased_ns_);
   for (uint32_t die = 0; die < geometry_.dies; die++)
-    nand_.erase(at_ns, die);
+    nand_.erase(start_ns + nand_.erase_turn_ns(die), die);
+  if (timing_)
+    erased_ns_ = start_ns + nand_.erase_turn_ns(geometry_.dies);
 }
 
 // ------------------------------------------------------------------------------------- collection
@@ -115,7 +127,7 @@ void FlashModel::move(uint32_t unit, int64_t at_ns) {
     gc_ready_ns_ = timing_ ? std::max(gc_ready_ns_, end_ns) : 0;
   }
   ensure_open(Ftl::kGc, at_ns);
-  stripe.ready_ns = gc_ready_ns_;
+  stripe.ready_ns = std::max(stripe.ready_ns, gc_ready_ns_);
   ftl_.append(Ftl::kGc, unit, place.bytes);
   program_full(Ftl::kGc, at_ns);
 }

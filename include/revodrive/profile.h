@@ -92,6 +92,8 @@ struct FlashProfile {
   uint32_t block_fail_ppb = 0;         // chance of an erasure that a block fails, within the rating
   uint32_t spare_blocks_permille = 0;  // blocks kept to replace failed ones
 
+  // Blocks erased at the same time when a superblock is opened; 0: one of each plane of each die.
+  uint64_t erase_at_once = 0;
   // Background collection, while no command comes. May be left out.
   uint64_t idle_gc_ms = 0;              // idle time before it begins; 0: there is none
   uint64_t idle_gc_free_permille = 20;  // it ends when so many superblocks are free

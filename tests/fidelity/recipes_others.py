@@ -2,12 +2,12 @@
 """Recipes of the older and lesser products, and of what the profiles only state (see recipes.py)."""
 
 from bench import capacity_gb, dies, figure, raw_gib, stated
-from workloads import as_ssd, crystal_disk_mark, fill, job, random_4k, sequential_128k, torture
+from workloads import WINDOWS_PIECE, as_ssd, as_ssd_file, crystal_disk_mark, fill, fill_spare, job, random_4k, sequential_128k
 
 DRIVE = "vertex3-240"
 ELECTRA = "electra-max-960"
 # One of the Electra's controllers by itself.
-SF2181 = ("sata.speed=2", "flash.compress_mb_s=255", "flash.store_mb_s=97")
+SF2181 = ("sata.speed=2", "flash.compress_mb_s=255", "flash.store_mb_s=115")
 
 # --------------------------------------------------------------------------------- SF-2100, Agility 3
 
@@ -46,12 +46,12 @@ def agility(bench, rw, bs, depth):
 
 @figure("F159", "F160")
 def agility_read(bench):
-    return agility(bench, "read", "512k", 1)
+    return agility(bench, "read", WINDOWS_PIECE, 1)
 
 
 @figure("F161")
 def agility_write(bench):
-    return agility(bench, "randwrite", "512k", 1)
+    return agility(bench, "randwrite", WINDOWS_PIECE, 1)
 
 
 @figure("F162", "F163")
@@ -61,7 +61,7 @@ def agility_random_read(bench):
 
 @figure("F164")
 def agility_read_ahci(bench):
-    return agility(bench, "read", "512k", 2)
+    return agility(bench, "read", WINDOWS_PIECE, 1)
 
 
 # ------------------------------------------------------------------------------------ first generation
@@ -108,12 +108,20 @@ def sf1200_as_ssd(bench):
     return bench.rate("vertex2-120", as_ssd("write"))
 
 
-SMALL_VERTEX2 = ("card.member_bytes=7502135296",)
+# A sixteenth in blocks of the real size (the write buffer must not bridge an erasure): the same 128 GiB of flash for 120 GB and for 100.
+USED_120 = ("card.member_bytes=7502135296", "flash.blocks_per_plane=128")
+USED_100 = ("card.member_bytes=6251890176", "flash.blocks_per_plane=128")
 
 
-@figure("F127", "F190")
+@figure("F127")
 def sf1200_as_ssd_dirty(bench):
-    return bench.rate("vertex2-120", torture(60), as_ssd("write", 16), preset="full", overrides=SMALL_VERTEX2)
+    """The reviewer wrote the whole drive, and again for the spare part."""
+    return bench.rate("vertex2-120", *fill_spare(), as_ssd_file("write"), preset="full", overrides=USED_120)
+
+
+@figure("F190")
+def vertex2_100_used(bench):
+    return bench.rate("vertex2-120", *fill_spare(), as_ssd_file("write"), preset="full", overrides=USED_100)
 
 
 # ------------------------------------------------------------------------------------------- profiles

@@ -39,6 +39,11 @@ def atto(rw, transfer, data="compressible"):
     return job("measure", rw, transfer, 4, data, size="256m")
 
 
+def as_ssd_file(rw, size="1g", name="measure"):
+    """The same to the end of its file, for what comes with each superblock."""
+    return job(name, rw, "512k", 32, "incompressible", seconds=0, size=size)
+
+
 def as_ssd(rw, share=1, name="measure"):
     """AS SSD sequential: 1 GiB in requests of 16 MiB one at a time, which the driver cuts into 512 KiB at most.
 
@@ -48,6 +53,11 @@ def as_ssd(rw, share=1, name="measure"):
     return job(name, rw, "512k", 32, "incompressible", seconds=SECONDS if share == 1 else 0, size=size)
 
 
+# Windows cuts a request into what its driver takes at once (SplitTransferRequest in Microsoft's documentation), by ATA
+# without queueing 256 sectors; here they are taken to go one after the other.
+WINDOWS_PIECE = "128k"
+
+
 def crystal_disk_mark(rw, bs, depth, data="incompressible", **options):
     return job("measure", rw, bs, depth, data, size="1000m", **options)
 
@@ -55,6 +65,11 @@ def crystal_disk_mark(rw, bs, depth, data="incompressible", **options):
 def fill(data, size="100%", name="fill", target="card"):
     """The drive, or its first part, written once from end to end."""
     return job(name, "write", "128k", 32, data, target, seconds=0, size=size)
+
+
+def fill_spare():
+    """To a full drive: once more from end to end, after which no flash is left that was never written."""
+    return (fill("incompressible", name="again"),)
 
 
 def torture(seconds, name="torture", size="100%"):

@@ -119,6 +119,7 @@ ELSEWHERE = {
     "sata.link_up_us": "is over before the driver's first command; tests/test_phy.cc",
     "flash.gc_cost_benefit": "which superblock is collected; tests/test_flash_direction.cc",
     "flash.gc_free_permille": "how many superblocks stay free; tests/test_ftl.cc",
+    "flash.erase_at_once": "test_erasing_in_turn_takes_time below; tests/test_flash_direction.cc",
     "flash.idle_gc_ms": "test_rest_helps_when_garbage_is_collected_in_it below; tests/test_flash_idle.cc",
     "flash.idle_gc_free_permille": "the same",
     "flash.wear_delta": "wear; tests/test_ftl.cc",
@@ -250,3 +251,17 @@ def test_rest_helps_when_garbage_is_collected_in_it(sim):
     (never, nothing), (late, none), (some, few), (more, many) = rate(0), rate(61000), rate(1000, 10), rate(1000, 40)
     assert nothing == none == 0 < few < many
     assert never == late < some < more
+
+
+def test_erasing_in_turn_takes_time(sim):
+    """Flash that was never written, or erased since, need not be erased: only a used drive is slower."""
+    def rates(blocks):
+        passes = [word for i in range(3) for word in (
+            f"--name=pass{i}", "--stonewall", "--rw=write", "--bs=128k", "--iodepth=8", "--size=100%", *NOISE, ONE_SSD)]
+        report = sim("--set", "card.member_bytes=268435456", "--set", f"flash.erase_at_once={blocks}", *passes).json
+        return [job["write"]["bw"] for job in report["jobs"]]
+
+    all_at_once, four, one = rates(0), rates(4), rates(1)
+    assert all_at_once[0] == four[0] == one[0]
+    assert one[2] < 0.95 * four[2] < 0.95 * all_at_once[2]
+    assert one[2] < 0.9 * one[0]
