@@ -113,7 +113,7 @@ JOBS["stream1"] = ("full", "--rw=read", "--bs=64k", "--iodepth=1", "--size=32m",
 
 # These change the energy, on that job.
 ENERGY = {"flash.idle_mw": "read1", "flash.active_mw": "read32", "flash.read_nj": "read32", "flash.program_nj": "noise",
-          "flash.erase_nj": "noise", "flash.bus_pj_byte": "stream"}
+          "flash.erase_nj": "steady", "flash.bus_pj_byte": "stream"}
 
 ELSEWHERE = {
     "sata.link_up_us": "is over before the driver's first command; tests/test_phy.cc",
@@ -258,7 +258,9 @@ def test_erasing_in_turn_takes_time(sim):
     def rates(blocks):
         passes = [word for i in range(3) for word in (
             f"--name=pass{i}", "--stonewall", "--rw=write", "--bs=128k", "--iodepth=8", "--size=100%", *NOISE, ONE_SSD)]
-        report = sim("--set", "card.member_bytes=268435456", "--set", f"flash.erase_at_once={blocks}", *passes).json
+        sets = [word for setting in ("card.member_bytes=805306368", "flash.blocks_per_plane=20",
+                                     f"flash.erase_at_once={blocks}") for word in ("--set", setting)]
+        report = sim(*sets, *passes).json
         return [job["write"]["bw"] for job in report["jobs"]]
 
     all_at_once, four, one = rates(0), rates(4), rates(1)
