@@ -34,7 +34,7 @@ struct DriveOptions {
   bool frozen = false;       // security is frozen at each power-on, as some firmware does
   bool trim_pattern = true;  // trimmed sectors read as a pattern; false: as the backend has them
   FlashPreset preset = FlashPreset::kFresh;  // of a drive that nothing was stored of
-  MemoryHint memory;                         // told of the flash's map
+  MemoryHint memory = {};                    // told of the flash's map
 };
 
 class AtaDrive : public AtaTarget {
