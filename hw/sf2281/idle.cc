@@ -52,6 +52,9 @@ bool FlashModel::collect_group(int64_t at_ns) {
 }
 
 void FlashModel::idle(int64_t now_ns) {
+  if (first_look_ns_ < 0)
+    first_look_ns_ = now_ns;
+  looked_ns_ = now_ns;
   if (now_ns - seen_ns_ <= idle_ns_ || !begin_idle())
     return;
   while (idle_next_ns_ < now_ns) {

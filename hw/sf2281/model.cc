@@ -123,7 +123,10 @@ FlashHealth FlashModel::health() const {
 
 uint64_t FlashModel::energy_uj() const {
   const Nand::Counts &done = nand_.counts();
-  uint64_t on_ns = first_ns_ < 0 ? 0 : static_cast<uint64_t>(seen_ns_ - first_ns_);
+  int64_t begin_ns = first_ns_;
+  if (first_look_ns_ >= 0 && (begin_ns < 0 || first_look_ns_ < begin_ns))
+    begin_ns = first_look_ns_;
+  auto on_ns = static_cast<uint64_t>(begin_ns < 0 ? 0 : std::max(seen_ns_, looked_ns_) - begin_ns);
   uint64_t milliwatt_ns =
       on_ns * profile_.idle_mw + static_cast<uint64_t>(core_.busy_ns()) * profile_.active_mw;
   uint64_t nj = done.read_ops * profile_.read_nj + done.program_ops * profile_.program_nj +

@@ -179,6 +179,9 @@ class FlashModel {
   bool resting_ = false;                 // standby, sleep
   std::vector<uint8_t> gathered_;        // a unit that is scattered in memory
   int64_t first_ns_ = -1, seen_ns_ = 0;  // of the time that the drive had power
+  // When idle() was called, which counts as power before the first command, too; not part of the
+  // state.
+  int64_t first_look_ns_ = -1, looked_ns_ = 0;
   Counters counters_;
 };
 

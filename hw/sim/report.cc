@@ -13,10 +13,11 @@ std::vector<ReportJob> report_jobs(const Simulation &simulation) {
     if (joins) {
       list.back().stats.merge(running->job->stats());
       list.back().jobs++;
+      list.back().energy_uj = std::max(list.back().energy_uj, running->energy_uj);
       continue;
     }
-    list.push_back(
-        {running->options.name, running->group, 1, &running->options, running->job->stats()});
+    list.push_back({running->options.name, running->group, 1, &running->options,
+                    running->job->stats(), running->energy_uj});
   }
   return list;
 }

@@ -176,6 +176,7 @@ void put_job(JsonWriter &json, const Report &report, const ReportJob &job) {
   json.put("latency_target", 0);
   json.put("latency_percentile", 100.0);
   json.put("latency_window", 0);
+  json.put("revosim_energy_j", static_cast<double>(job.energy_uj) / 1e6);
   if (stats.replayed > 0) {
     json.open("revosim_replay");
     json.put("commands", stats.replayed);

@@ -189,6 +189,7 @@ void say_card(std::string &text, const Report &report) {
         decimal_size(static_cast<double>(flash_bytes)).c_str(),
         decimal_size(static_cast<double>(host_bytes)).c_str(),
         static_cast<double>(flash_bytes) / static_cast<double>(host_bytes));
+  say(text, "  energy: %.3f J\n", static_cast<double>(member_change(report, "energy_uj")) / 1e6);
 }
 
 }  // namespace

@@ -178,9 +178,19 @@ void Simulation::run(const std::function<bool()> &tick) {
     running->job->stop();
 }
 
+uint64_t Simulation::energy_uj() const {
+  uint64_t sum = 0;
+  host_->query([&](const std::string &name, uint64_t value) {
+    if (name.ends_with(".energy_uj"))
+      sum += value;
+  });
+  return sum;
+}
+
 bool Simulation::run_wave(unsigned wave, const std::function<bool()> &tick) {
-  std::vector<Job *> active;
+  std::vector<RunningJob *> active;
   Rng rng(wave);
+  uint64_t energy_before_uj = energy_uj();
   for (auto &running : jobs_) {
     if (running->wave != wave)
       continue;
@@ -188,37 +198,42 @@ bool Simulation::run_wave(unsigned wave, const std::function<bool()> &tick) {
     int64_t delay_ns =
         least + static_cast<int64_t>(rng.below(static_cast<uint64_t>(most - least) + 1));
     running->job->start(host_->now_ns() + delay_ns);
-    active.push_back(running->job.get());
+    active.push_back(running.get());
   }
   bool go_on = true;
   constexpr unsigned kTickSteps = 4096;
   for (unsigned steps = 0; !active.empty(); steps++) {
     step(active);
-    std::erase_if(active, [](Job *job) { return job->state() == Job::State::kDone; });
+    std::erase_if(active, [&](RunningJob *running) {
+      if (running->job->state() != Job::State::kDone)
+        return false;
+      running->energy_uj = energy_uj() - energy_before_uj;
+      return true;
+    });
     if (steps % kTickSteps != 0 || !go_on)
       continue;
     go_on = tick();
-    for (Job *job : active) {
+    for (RunningJob *running : active) {
       if (!go_on)
-        job->stop();
+        running->job->stop();
     }
   }
   return go_on;
 }
 
 // To the next moment at which the card or a job has something to do.
-void Simulation::step(std::vector<Job *> &active) {
+void Simulation::step(const std::vector<RunningJob *> &active) {
   int64_t next_ns = host_->deadline_ns();
-  for (Job *job : active)
-    next_ns = std::min(next_ns, job->wake_ns());
+  for (const RunningJob *running : active)
+    next_ns = std::min(next_ns, running->job->wake_ns());
   if (next_ns == RD_NEVER)
     throw std::logic_error("jobs wait, but neither card nor job has anything to do");
   host_->move_to(std::max(next_ns, host_->now_ns()));
   do {
     blocks_->serve([](IoRequest &io) { io.job->completed(io); });
-    for (Job *job : active) {
-      if (job->wake_ns() <= host_->now_ns())
-        job->pump();
+    for (const RunningJob *running : active) {
+      if (running->job->wake_ns() <= host_->now_ns())
+        running->job->pump();
     }
   } while (host_->irq());
 }

@@ -44,6 +44,8 @@ struct RunningJob {
   unsigned clone = 0;
   Trace trace;  // of a replay, until the job has it
   std::unique_ptr<Job> job;
+  // What the card used from the beginning of the job's wave to the job's end.
+  uint64_t energy_uj = 0;
 };
 
 class Simulation {
@@ -76,8 +78,9 @@ class Simulation {
   Placement &target(const std::string &name, const JobOptions &job);
   std::vector<Region> regions(const JobOptions &job, unsigned clone,
                               const std::vector<Placement *> &targets) const;
+  uint64_t energy_uj() const;
   bool run_wave(unsigned wave, const std::function<bool()> &tick);
-  void step(std::vector<Job *> &active);
+  void step(const std::vector<RunningJob *> &active);
   Members members() const;
 
   HostSetup setup_;

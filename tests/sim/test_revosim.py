@@ -282,3 +282,15 @@ def test_c091_compress_percentage(sim):
     assert amplification[100] <= amplification[90] < amplification[10] <= amplification[0]
     # The floor of the drives' compression, 0.14, is above what 90 % leaves of a block.
     assert amplification[10] / amplification[0] == pytest.approx(0.9, abs=0.05)
+
+
+@pytest.mark.parametrize("placement", ["stripe", "vca-stripe", "vca-dispatch"])
+def test_idle_time_costs_energy(sim, placement):
+    """Ten seconds of thought between two reads are ten seconds of power, for the job that thought; no other time is."""
+    shared = (f"--placement={placement}", "--rw=randread", "--number_ios=2")
+    result = sim(*shared, "--name=quick", "--name=slow", "--stonewall", *shared[1:], "--thinktime=10s")
+    idle_w = sum(int(value) for value in [result.json["revosim"]["members"]]) * 0.5
+    quick, slow = (job["revosim_energy_j"] for job in result.json["jobs"])
+    assert quick < 0.01
+    assert slow == pytest.approx(10 * idle_w, rel=0.02)
+    assert result.json["revosim"]["energy_j"] == pytest.approx(quick + slow, rel=0.001)
