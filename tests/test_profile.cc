@@ -94,6 +94,29 @@ START_TEST(c073_nothing_is_ignored) {
 }
 END_TEST
 
+START_TEST(geometry_is_possible) {
+  check_mentions(refusal(nullptr, "pcie.lanes=3"), {"lanes=3", "power of two from 1 to 16"});
+  check_mentions(refusal(nullptr, "pcie.max_payload_bytes=192"), {"192", "power of two"});
+  check_mentions(refusal(nullptr, "flash.planes=3"), {"planes=3", "power of two from 1 to 4"});
+  check_mentions(refusal(nullptr, "flash.page_bytes=9000"), {"page_bytes=9000", "power of two"});
+  check_mentions(refusal(nullptr, "flash.block_pages=15"), {"block_pages=15", "16 to 4096"});
+  for (const char *words : {"flash.codeword_bytes=3000", "flash.codeword_bytes=16384"})
+    check_mentions(refusal(nullptr, words), {"codeword_bytes", "divide page_bytes=8192"});
+}
+END_TEST
+
+START_TEST(messages_name_section_and_line) {
+  check_mentions(refusal(nullptr, "sota.speed=2"), {"unknown section [sota]", "[pcie]", "[host]"});
+  check_mentions(refusal(nullptr, "card.member_bytes=1t"), {"member_bytes=1t", "without a unit"});
+  TemporaryFile misspelt("[profile]\nbase=revodrive3-x2-480\n\n[sata]\nspede=2\n");
+  check_mentions(refusal(misspelt.path(), nullptr), {".ini:5: unknown key 'spede'"});
+  TemporaryFile high(
+      "[profile]\nbase=revodrive3-x2-480\n[flash]\nraise=1\n[sata]\nspeed=1\nspeed=9\n");
+  check_mentions(refusal(high.path(), nullptr), {".ini:7: [sata] speed=9"});
+  check_mentions(refusal("/dev/zero", nullptr), {"/dev/zero", "regular file"});
+}
+END_TEST
+
 START_TEST(a_circle_of_bases_ends) {
   char path[] = "/tmp/revodrive-circle-XXXXXX.ini";
   int fd = mkstemps(path, 4);
@@ -107,7 +130,8 @@ START_TEST(a_circle_of_bases_ends) {
 END_TEST
 
 int main() {
-  return test::run_tests(
-      "profile", {every_builtin_profile_loads, a_file_states_its_differences,
-                  single_values_come_last, c073_nothing_is_ignored, a_circle_of_bases_ends});
+  return test::run_tests("profile",
+                         {every_builtin_profile_loads, a_file_states_its_differences,
+                          single_values_come_last, c073_nothing_is_ignored, geometry_is_possible,
+                          messages_name_section_and_line, a_circle_of_bases_ends});
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "revodrive/profile.h"
 
+#include <bit>
 #include <charconv>
 #include <cstring>
 #include <span>
@@ -17,6 +18,7 @@ struct NumberKey {
   const char *section, *key;
   uint32_t *value;
   uint32_t min, max;
+  bool power_of_two = false;
 };
 
 // These may be missing: the value stays as it is.
@@ -36,11 +38,14 @@ bool parse_number(const ProfileFile &file, const char *section, const char *key,
   std::string text = file.text(section, key);
   const char *end = text.data() + text.size();
   auto [stopped, problem] = std::from_chars(text.data(), end, *value);
-  if (problem == std::errc() && stopped == end && *value >= min && *value <= max)
+  bool number = problem == std::errc() && stopped == end;
+  if (number && *value >= min && *value <= max)
     return true;
-  set_error(error, "profile %s: [%s] %s=%s: must be a number from %llu to %llu",
-            file.name().c_str(), section, key, text.empty() ? "(missing)" : text.c_str(),
-            static_cast<unsigned long long>(min), static_cast<unsigned long long>(max));
+  bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+  set_error(error, "profile %s: [%s] %s=%s: must be a number from %llu to %llu%s",
+            file.where(section, key).c_str(), section, key,
+            text.empty() ? "(missing)" : text.c_str(), static_cast<unsigned long long>(min),
+            static_cast<unsigned long long>(max), digits ? "" : ", in digits without a unit");
   return false;
 }
 
@@ -49,7 +54,12 @@ bool read(const ProfileFile &file, const NumberKey &key, rd_error *error) {
   if (!parse_number(file, key.section, key.key, key.min, key.max, &value, error))
     return false;
   *key.value = static_cast<uint32_t>(value);
-  return true;
+  if (!key.power_of_two || std::has_single_bit(value))
+    return true;
+  set_error(error, "profile %s: [%s] %s=%u: must be a power of two from %u to %u",
+            file.where(key.section, key.key).c_str(), key.section, key.key, *key.value, key.min,
+            key.max);
+  return false;
 }
 
 bool read(const ProfileFile &file, const OptionalKey &key, rd_error *error) {
@@ -61,7 +71,8 @@ bool read(const ProfileFile &file, const TextKey &key, rd_error *error) {
   *key.value = file.text(key.section, key.key);
   if (!key.value->empty())
     return true;
-  set_error(error, "profile %s: [%s] %s is missing", file.name().c_str(), key.section, key.key);
+  set_error(error, "profile %s: [%s] %s is missing", file.where(key.section, key.key).c_str(),
+            key.section, key.key);
   return false;
 }
 
@@ -70,6 +81,15 @@ std::string text_of(uint64_t value) {
 }
 std::string text_of(const std::string &value) {
   return value;
+}
+
+// A page is a whole number of codewords.
+bool check_codewords(const ProfileFile &file, const FlashProfile &flash, rd_error *error) {
+  if (flash.page_bytes % flash.codeword_bytes == 0)
+    return true;
+  set_error(error, "profile %s: [flash] codeword_bytes=%u: must divide page_bytes=%u",
+            file.where("flash", "codeword_bytes").c_str(), flash.codeword_bytes, flash.page_bytes);
+  return false;
 }
 
 }  // namespace
@@ -88,9 +108,9 @@ bool Profile::load(const char *source, const char *overrides, Profile *out, rd_e
 bool Profile::load(const char *source, const char *overrides, Profile *out, rd_error *error,
                    const Visitor &visit) {
   const NumberKey numbers[] = {
-      {"pcie", "lanes", &out->pcie.lanes, 1, 16},
+      {"pcie", "lanes", &out->pcie.lanes, 1, 16, true},
       {"pcie", "lane_mb_s", &out->pcie.lane_mb_s, 1, 16000},
-      {"pcie", "max_payload_bytes", &out->pcie.max_payload_bytes, 128, 4096},
+      {"pcie", "max_payload_bytes", &out->pcie.max_payload_bytes, 128, 4096, true},
       {"pcie", "completion_bytes", &out->pcie.completion_bytes, 64, 4096},
       {"pcie", "tlp_overhead_bytes", &out->pcie.tlp_overhead_bytes, 0, 256},
       {"pcie", "read_latency_ns", &out->pcie.read_latency_ns, 0, 1000000},
@@ -116,12 +136,12 @@ bool Profile::load(const char *source, const char *overrides, Profile *out, rd_e
       {"flash", "read_ahead_bytes", &out->flash.read_ahead_bytes, 0, 1048576},
       {"flash", "channels", &out->flash.channels, 1, 16},
       {"flash", "dies_per_channel", &out->flash.dies_per_channel, 1, 16},
-      {"flash", "planes", &out->flash.planes, 1, 4},
-      {"flash", "page_bytes", &out->flash.page_bytes, 2048, 65536},
+      {"flash", "planes", &out->flash.planes, 1, 4, true},
+      {"flash", "page_bytes", &out->flash.page_bytes, 2048, 65536, true},
       {"flash", "page_spare_bytes", &out->flash.page_spare_bytes, 0, 8192},
       {"flash", "codeword_bytes", &out->flash.codeword_bytes, 512, 65536},
       {"flash", "decode_mb_s", &out->flash.decode_mb_s, 0, 100000},
-      {"flash", "block_pages", &out->flash.block_pages, 1, 4096},
+      {"flash", "block_pages", &out->flash.block_pages, 16, 4096},
       {"flash", "blocks_per_plane", &out->flash.blocks_per_plane, 0, 65536},
       {"flash", "bus_mb_s", &out->flash.bus_mb_s, 1, 4000},
       {"flash", "bus_command_ns", &out->flash.bus_command_ns, 0, 1000000},
@@ -131,7 +151,7 @@ bool Profile::load(const char *source, const char *overrides, Profile *out, rd_e
       {"flash", "raw_permille", &out->flash.raw_permille, 1010, 8000},
       {"flash", "raise", &out->flash.raise, 0, 1},
       {"flash", "journal_permille", &out->flash.journal_permille, 0, 500},
-      {"flash", "map_unit_bytes", &out->flash.map_unit_bytes, 4096, 65536},
+      {"flash", "map_unit_bytes", &out->flash.map_unit_bytes, 4096, 65536, true},
       {"flash", "map_cache_units", &out->flash.map_cache_units, 0, 4294967295},
       {"flash", "map_miss_ns", &out->flash.map_miss_ns, 0, 10000000},
       {"flash", "map_page_units", &out->flash.map_page_units, 1, 1048576},
@@ -186,14 +206,16 @@ bool Profile::load(const char *source, const char *overrides, Profile *out, rd_e
       good = good && visit(key);
     return good;
   };
-  ProfileFile file([&](const char *section, const char *key) {
-    return !each([&](const auto &entry) {
-      return std::strcmp(entry.section, section) != 0 || std::strcmp(entry.key, key) != 0;
-    });
+  ProfileFile::Known known;
+  each([&](const auto &entry) {
+    known.push_back({entry.section, entry.key});
+    return true;
   });
+  ProfileFile file(std::move(known));
   if (!file.load(source, error) || !file.set(overrides, error))
     return false;
-  if (!each([&](const auto &key) { return read(file, key, error); }))
+  if (!each([&](const auto &key) { return read(file, key, error); }) ||
+      !check_codewords(file, out->flash, error))
     return false;
   out->name = file.name();
   visit("profile", "name", out->name.c_str());

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "card/profile_file.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <span>
+#include <string_view>
 
 #include "card/builtin_profiles.h"
 #include "revodrive/error.h"
@@ -40,6 +42,66 @@ uint64_t mark_of(const char *text) {
   return hash;
 }
 
+// The text of a built-in profile, or of a file. Nothing else than a regular file: a pipe might
+// never end.
+bool layer_text(const char *source, std::string *text, rd_error *error) {
+  if (const BuiltinProfile *builtin = find_builtin(source)) {
+    *text = builtin->text;
+    return true;
+  }
+  if (!is_path(source)) {
+    std::string names;
+    for (const BuiltinProfile &profile : builtin_profiles())
+      names += std::string(names.empty() ? "" : ", ") + profile.name;
+    set_error(error, "profile '%s' is unknown; there are: %s; or name a file ending in .ini",
+              source, names.c_str());
+    return false;
+  }
+  if (g_file_test(source, G_FILE_TEST_EXISTS) && !g_file_test(source, G_FILE_TEST_IS_REGULAR)) {
+    set_error(error, "profile %s: must be a regular file", source);
+    return false;
+  }
+  g_autofree char *contents = nullptr;
+  gsize length = 0;
+  g_autoptr(GError) problem = nullptr;
+  if (!g_file_get_contents(source, &contents, &length, &problem)) {
+    set_error(error, "profile %s: %s", source, problem->message);
+    return false;
+  }
+  text->assign(contents, length);
+  size_t nul = text->find('\0');
+  if (nul == std::string::npos)
+    return true;
+  auto line = 1 + std::count(text->begin(), text->begin() + static_cast<std::ptrdiff_t>(nul), '\n');
+  set_error(error, "profile %s:%lld: a NUL byte: a profile is text", source,
+            static_cast<long long>(line));
+  return false;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r";
+  size_t first = text.find_first_not_of(kBlank);
+  return first == std::string_view::npos
+             ? std::string_view()
+             : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+// "file:line" of a key: GKeyFile does not tell. The last counts, as it does for GKeyFile.
+std::string place_of(const char *label, std::string_view text, std::string_view section,
+                     std::string_view key) {
+  std::string place = label;
+  std::string_view here;
+  for (unsigned number = 1; !text.empty(); number++) {
+    std::string_view line = trimmed(text.substr(0, text.find('\n')));
+    text.remove_prefix(std::min(text.size(), text.find('\n') + size_t{1}));
+    if (line.starts_with('['))
+      here = line.substr(1, line.find(']') - 1);
+    else if (here == section && trimmed(line.substr(0, line.find('='))) == key)
+      place = std::string(label) + ":" + std::to_string(number);
+  }
+  return place;
+}
+
 }  // namespace
 
 bool ProfileFile::load(const char *source, rd_error *error) {
@@ -54,48 +116,60 @@ bool ProfileFile::load_layer(const char *source, int depth, rd_error *error) {
     set_error(error, "profile %s: more than %d profiles on top of each other", source, kMostLayers);
     return false;
   }
+  std::string text;
+  if (!layer_text(source, &text, error))
+    return false;
   std::unique_ptr<GKeyFile, Free> layer(g_key_file_new());
   g_autoptr(GError) problem = nullptr;
-  const BuiltinProfile *builtin = find_builtin(source);
-  if (builtin) {
-    g_key_file_load_from_data(layer.get(), builtin->text, static_cast<gsize>(-1), G_KEY_FILE_NONE,
-                              &problem);
-  } else if (is_path(source)) {
-    g_key_file_load_from_file(layer.get(), source, G_KEY_FILE_NONE, &problem);
-  } else {
-    std::string names;
-    for (const BuiltinProfile &profile : builtin_profiles())
-      names += std::string(names.empty() ? "" : ", ") + profile.name;
-    set_error(error, "profile '%s' is unknown; there are: %s; or name a file ending in .ini",
-              source, names.c_str());
-    return false;
-  }
-  if (problem) {
+  if (!g_key_file_load_from_data(layer.get(), text.data(), text.size(), G_KEY_FILE_NONE,
+                                 &problem)) {
     set_error(error, "profile %s: %s", source, problem->message);
     return false;
   }
   g_autofree char *base = g_key_file_get_string(layer.get(), kOwnSection, kBase, nullptr);
   if (base && !load_layer(base, depth + 1, error))
     return false;
-  return overlay(layer.get(), source, error);
+  return overlay(layer.get(), source, text, error);
 }
 
-bool ProfileFile::overlay(GKeyFile *layer, const char *label, rd_error *error) {
+bool ProfileFile::overlay(GKeyFile *layer, const char *label, const std::string &text,
+                          rd_error *error) {
   g_auto(GStrv) sections = g_key_file_get_groups(layer, nullptr);
   for (char **section = sections; *section; section++) {
     g_auto(GStrv) keys = g_key_file_get_keys(layer, *section, nullptr, nullptr);
     for (char **key = keys; key && *key; key++) {
-      bool own = std::strcmp(*section, kOwnSection) == 0 && std::strcmp(*key, kBase) == 0;
-      if (!own && !known_(*section, *key)) {
-        set_error(error, "profile %s: unknown key '%s' in section [%s]", label, *key, *section);
+      if (std::strcmp(*section, kOwnSection) == 0 && std::strcmp(*key, kBase) == 0)
+        continue;
+      std::string where = place_of(label, text, *section, *key);
+      if (!check(*section, *key, where, error))
         return false;
-      }
       g_autofree char *value = g_key_file_get_value(layer, *section, *key, nullptr);
-      if (!own)
-        g_key_file_set_value(file_.get(), *section, *key, value ? value : "");
+      g_key_file_set_value(file_.get(), *section, *key, value ? value : "");
+      places_[std::string(*section) + "." + *key] = where;
     }
   }
   return true;
+}
+
+bool ProfileFile::check(const char *section, const char *key, const std::string &where,
+                        rd_error *error) const {
+  std::string sections;
+  bool section_known = std::strcmp(section, kOwnSection) == 0;
+  for (const Key &known : known_) {
+    bool here = std::strcmp(known.section, section) == 0;
+    if (here && std::strcmp(known.key, key) == 0)
+      return true;
+    section_known |= here;
+    std::string word = std::string("[") + known.section + "]";
+    if (sections.find(word) == std::string::npos)
+      sections += (sections.empty() ? "" : ", ") + word;
+  }
+  if (section_known)
+    set_error(error, "profile %s: unknown key '%s' in section [%s]", where.c_str(), key, section);
+  else
+    set_error(error, "profile %s: unknown section [%s] (of key '%s'); there are %s", where.c_str(),
+              section, key, sections.c_str());
+  return false;
 }
 
 bool ProfileFile::set(const char *overrides, rd_error *error) {
@@ -110,15 +184,20 @@ bool ProfileFile::set(const char *overrides, rd_error *error) {
       set_error(error, "profile value '%s': must be section.key=value, as flash.channels=4", text);
       return false;
     }
+    std::string where = std::string("value '") + text + "'";
     *dot = *equals = '\0';
-    if (!known_(text, dot + 1)) {
-      set_error(error, "profile value: unknown key '%s' in section [%s]", dot + 1, text);
+    if (!check(text, dot + 1, where, error))
       return false;
-    }
     g_key_file_set_value(file_.get(), text, dot + 1, equals + 1);
+    places_.erase(std::string(text) + "." + (dot + 1));
     plain_ = false;
   }
   return true;
+}
+
+std::string ProfileFile::where(const char *section, const char *key) const {
+  auto found = places_.find(std::string(section) + "." + key);
+  return found != places_.end() ? found->second : name_;
 }
 
 std::string ProfileFile::name() const {

@@ -8,9 +8,10 @@
 
 #include <glib.h>
 
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "revodrive/host.h"
 
@@ -18,7 +19,10 @@ namespace revodrive {
 
 class ProfileFile {
  public:
-  using Known = std::function<bool(const char *section, const char *key)>;
+  struct Key {
+    const char *section, *key;
+  };
+  using Known = std::vector<Key>;
 
   explicit ProfileFile(Known known) : file_(g_key_file_new()), known_(std::move(known)) {}
 
@@ -34,18 +38,23 @@ class ProfileFile {
   bool has(const char *section, const char *key) const;
   // Empty: missing.
   std::string text(const char *section, const char *key) const;
+  // Where the value stands: "file:line", or the profile's name.
+  std::string where(const char *section, const char *key) const;
 
  private:
   struct Free {
     void operator()(GKeyFile *file) const { g_key_file_free(file); }
   };
   bool load_layer(const char *source, int depth, rd_error *error);
-  bool overlay(GKeyFile *layer, const char *label, rd_error *error);
+  bool overlay(GKeyFile *layer, const char *label, const std::string &text, rd_error *error);
+  // `where` begins the message.
+  bool check(const char *section, const char *key, const std::string &where, rd_error *error) const;
 
   std::unique_ptr<GKeyFile, Free> file_;
   Known known_;
   std::string name_;
-  bool plain_ = true;  // nothing but a built-in profile
+  std::map<std::string, std::string> places_;  // of "section.key"
+  bool plain_ = true;                          // nothing but a built-in profile
 };
 
 }  // namespace revodrive

@@ -19,9 +19,9 @@ namespace revodrive {
 
 // [pcie] The link between host and bridge.
 struct PcieProfile {
-  uint32_t lanes = 0;               // 1..16
+  uint32_t lanes = 0;               // 1, 2, 4, 8, 16
   uint32_t lane_mb_s = 0;           // after 8b/10b, each direction: gen1 250, gen2 500
-  uint32_t max_payload_bytes = 0;   // largest TLP payload, 128..4096
+  uint32_t max_payload_bytes = 0;   // largest TLP payload, 128..4096, a power of two
   uint32_t completion_bytes = 0;    // payload of what answers a read of host memory, 64..4096
   uint32_t tlp_overhead_bytes = 0;  // framing, header, LCRC, and a share of the DLLPs
   uint32_t read_latency_ns = 0;     // request to first completion of a read of host memory
@@ -64,12 +64,12 @@ struct FlashProfile {
   // NAND.
   uint32_t channels = 0;          // 1..16
   uint32_t dies_per_channel = 0;  // 1..16
-  uint32_t planes = 0;            // pages programmed or read at once by a die, 1..4
+  uint32_t planes = 0;            // pages programmed or read at once by a die: 1, 2, 4
   uint32_t page_bytes = 0;        // user bytes of a NAND page
   uint32_t page_spare_bytes = 0;  // also transferred
-  uint32_t codeword_bytes = 0;    // of the error correction: the least that is transferred
-  uint32_t decode_mb_s = 0;  // error correction of a channel, in data; 0: keeps up with the bus
-  uint32_t block_pages = 0;  // pages of a block: what is erased at once in a plane
+  uint32_t codeword_bytes = 0;  // of the error correction: the least that is moved; divides a page
+  uint32_t decode_mb_s = 0;     // error correction of a channel, in data; 0: keeps up with the bus
+  uint32_t block_pages = 0;     // pages of a block: what is erased at once in a plane, 16..4096
   uint32_t blocks_per_plane = 0;  // 0: follows from the drive's size and raw_permille
   uint32_t bus_mb_s = 0;          // channel bus
   uint32_t bus_command_ns = 0;    // on the bus per page: command, address, status

@@ -96,10 +96,12 @@ def test_latency_names(repository):
 
 
 def test_profile_keys(repository):
-    code = set(re.findall(r'\{"(\w+)", "(\w+)", &out->[\w.]+, (\d+), (\d+)\}',
-                          repository.files["hw/card/profile.cc"]))
-    row = r"^\| (\w+) \| `(\w+)` \| (\d+) to (\d+) \|"
-    documented = set(re.findall(row, repository.files["docs/device.md"], re.M))
+    code = {(*number, bool(power)) for *number, power in
+            re.findall(r'\{"(\w+)", "(\w+)", &out->[\w.]+, (\d+), (\d+)(, true)?\}',
+                       repository.files["hw/card/profile.cc"])}
+    row = r"^\| (\w+) \| `(\w+)` \| (\d+) to (\d+)(, a power of two)?(?:, a divisor of `\w+`)? \|"
+    documented = {(*number, bool(power)) for *number, power in
+                  re.findall(row, repository.files["docs/device.md"], re.M)}
     assert code
     assert code == documented
 
