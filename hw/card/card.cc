@@ -311,8 +311,14 @@ int Card::load(std::span<const uint8_t> bytes, rd_error *error) {
   load_body(in);
   if (in.ok() && in.at_end())
     return 0;
-  set_error(error, "saved state is damaged or of other members (%zu bytes); the card was reset",
-            bytes.size());
+  uint64_t chunk = volume_ ? volume_->take_alien_chunk_sectors() : 0;
+  if (chunk != 0)
+    set_error(error, "saved state is of a card with chunk=%llu, this one has chunk=%llu",
+              static_cast<unsigned long long>(chunk * RD_SECTOR_BYTES),
+              static_cast<unsigned long long>(volume_->chunk_sectors()) * RD_SECTOR_BYTES);
+  else
+    set_error(error, "saved state is damaged or of other members (%zu bytes); the card was reset",
+              bytes.size());
   drop_faults();
   reset(RD_RESET_BUS);
   if (volume_)

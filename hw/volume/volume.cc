@@ -272,7 +272,10 @@ void Volume::save(StreamWriter &out) const {
 
 void Volume::load(StreamReader &in) {
   in.section("VOLM");
-  if (in.get<uint8_t>() != members_ || in.get<uint32_t>() != chunk_sectors_)
+  auto members = in.get<uint8_t>();
+  auto chunk_sectors = in.get<uint32_t>();
+  alien_chunk_sectors_ = in.ok() && chunk_sectors != chunk_sectors_ ? chunk_sectors : 0;
+  if (members != members_ || chunk_sectors != chunk_sectors_)
     in.fail();
   bool formed = in.get<bool>();
   std::array<uint64_t, kMaxMembers> names{};

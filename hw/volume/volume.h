@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "revodrive/profile.h"
 #include "revodrive/scsi_command.h"
@@ -65,6 +66,8 @@ class Volume final : public BlockVolume, public MemberPortOwner, private Placeme
   uint64_t sectors() const override { return formed_ ? placement_->sectors() : 0; }
   unsigned members() const override { return members_; }
   uint32_t chunk_sectors() const override { return chunk_sectors_; }
+  // The chunk of a state that load() refused for it; 0: it was not that. Asked once.
+  uint32_t take_alien_chunk_sectors() { return std::exchange(alien_chunk_sectors_, 0); }
   rd_policy policy() const { return parts_.policy; }
   MemberState state(unsigned member) const override { return ports_[member]->state(); }
   const MemberPort::Identity *identity(unsigned member) const override {
@@ -99,6 +102,7 @@ class Volume final : public BlockVolume, public MemberPortOwner, private Placeme
   VolumeParts parts_;
   unsigned members_;
   uint32_t chunk_sectors_;
+  uint32_t alien_chunk_sectors_ = 0;
   VolumeClient *client_ = nullptr;
   std::array<std::unique_ptr<MemberPort>, kMaxMembers> ports_;
   std::unique_ptr<Placement> placement_;
