@@ -74,6 +74,18 @@ START_TEST(job_files) {
 }
 END_TEST
 
+// fio 3.33 cuts a line at the first of both, wherever it is.
+START_TEST(comments_end_lines) {
+  auto jobs = jobs_of("\xEF\xBB\xBF[r] ; a [job]\nrw=randread ; c # d\nbs=8k#c;d\nnorandommap;\n");
+  ck_assert(jobs.size() == 1 && jobs[0].name == "r" && jobs[0].direction.random);
+  ck_assert(jobs[0].block_min[0] == 8192 && jobs[0].no_random_map);
+  ck_assert(names(complaint([] { jobs_of("[r]\nbs=;8k\n"); }), {"a.fio:2", "bs", "needs a value"}));
+  ck_assert(
+      names(complaint([] { jobs_of(std::string("[r]\nbs=4\0k\n", 11)); }), {"a.fio:2", "NUL"}));
+  ck_assert(names(complaint([] { jobs_of("[r\xFF]\n"); }), {"a.fio:1", "UTF-8"}));
+}
+END_TEST
+
 START_TEST(bad_options_name_place_option_and_value) {
   auto bad = [](const std::string &line) {
     return complaint([&] { jobs_of("[a]\n" + line + "\n"); });
@@ -381,9 +393,9 @@ END_TEST
 int main() {
   return test::run_tests(
       "sim_parts",
-      {numbers, job_files, bad_options_name_place_option_and_value, permutation_visits_each_once,
-       distributions_have_their_shape, steady_powers, c091_compress_percentage_direction,
-       buffers_repeat_unless_refilled, dedupe_repeats_blocks, percentiles_are_close,
-       stripe_is_raid0, dispatch_finds_what_it_wrote, c081_log_lines,
+      {numbers, job_files, comments_end_lines, bad_options_name_place_option_and_value,
+       permutation_visits_each_once, distributions_have_their_shape, steady_powers,
+       c091_compress_percentage_direction, buffers_repeat_unless_refilled, dedupe_repeats_blocks,
+       percentiles_are_close, stripe_is_raid0, dispatch_finds_what_it_wrote, c081_log_lines,
        state_files_are_whole_or_refused});
 }

@@ -11,6 +11,7 @@
 namespace revodrive::sim {
 
 void JobList::begin(std::string_view name, const std::string &where) {
+  check_utf8("job", name, where);
   in_global_ = name == "global";
   if (in_global_)
     return;
@@ -27,15 +28,22 @@ void JobList::read(std::string_view text, const std::string &file_name) {
   // Each file has its own [global].
   global_ = {};
   in_global_ = true;
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark))
+    text.remove_prefix(kByteOrderMark.size());
   size_t number = 0;
   for (std::string_view line : split(text, '\n')) {
     number++;
-    read_line(trimmed(line), file_name + ":" + std::to_string(number));
+    read_line(line, file_name + ":" + std::to_string(number));
   }
 }
 
+// Of fio's parser (3.33, init.c): a comment begins anywhere in a line, also inside quotes.
 void JobList::read_line(std::string_view line, const std::string &where) {
-  if (line.empty() || line[0] == '#' || line[0] == ';')
+  if (line.find('\0') != std::string_view::npos)
+    refuse("%s: the line has a NUL byte: a job file is text, in UTF-8", where.c_str());
+  line = trimmed(line.substr(0, line.find_first_of(";#")));
+  if (line.empty())
     return;
   if (line[0] == '[') {
     if (line.back() != ']' || line.size() < 3)

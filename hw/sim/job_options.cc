@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/job_options.h"
 
+#include <glib.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -199,10 +201,12 @@ void set_option(JobOptions &job, std::string_view name, std::string_view value,
                 const std::string &where) {
   std::string key(name);
   std::string text(value);
+  check_utf8("option", name, where);
   const Option *option = find(name);
   if (!option)
     refuse("%s: option '%s=%s' is not supported: %s", where.c_str(), key.c_str(), text.c_str(),
            reason(name));
+  check_utf8("value", value, where);
   if (value.empty() && !option->flag)
     refuse("%s: option '%s' needs a value", where.c_str(), key.c_str());
   try {
@@ -212,6 +216,7 @@ void set_option(JobOptions &job, std::string_view name, std::string_view value,
            bad.allowed.c_str());
   }
   job.given[std::string(option->name)] = value.empty() ? "1" : text;
+  job.given_where[std::string(option->name)] = where;
 }
 
 bool is_flag(std::string_view name) {
@@ -219,26 +224,50 @@ bool is_flag(std::string_view name) {
   return option && option->flag;
 }
 
+const char *where_of(const JobOptions &job, std::initializer_list<const char *> options) {
+  for (const char *option : options) {
+    auto found = job.given_where.find(option);
+    if (found != job.given_where.end())
+      return found->second.c_str();
+  }
+  return job.where.c_str();
+}
+
+void check_utf8(const char *what, std::string_view text, const std::string &where) {
+  if (g_utf8_validate(text.data(), static_cast<gssize>(text.size()), nullptr))
+    return;
+  g_autofree char *readable = g_utf8_make_valid(text.data(), static_cast<gssize>(text.size()));
+  refuse("%s: %s '%s': must be UTF-8, as it goes into JSON", where.c_str(), what, readable);
+}
+
 void check_job(const JobOptions &job) {
-  const char *where = job.where.c_str();
   const char *name = job.name.c_str();
   if (job.time_based && job.runtime_ns == 0)
-    refuse("%s: job '%s': time_based needs a runtime", where, name);
+    refuse("%s: job '%s': time_based needs a runtime", where_of(job, {"time_based"}), name);
   for (unsigned i = 0; i < kDirections; i++) {
     if (job.align[i] % RD_SECTOR_BYTES != 0)
-      refuse("%s: job '%s': blockalign=%llu: must be a multiple of 512", where, name,
-             static_cast<unsigned long long>(job.align[i]));
+      refuse("%s: job '%s': blockalign=%llu: must be a multiple of 512",
+             where_of(job, {"blockalign"}), name, static_cast<unsigned long long>(job.align[i]));
   }
   if (job.replay.align != 0 && !std::has_single_bit(job.replay.align))
-    refuse("%s: job '%s': replay_align=%llu: must be a power of two", where, name,
+    refuse("%s: job '%s': replay_align=%llu: must be a power of two",
+           where_of(job, {"replay_align"}), name,
            static_cast<unsigned long long>(job.replay.align));
   if (job.buffer.zero && !job.buffer.pattern.empty())
-    refuse("%s: job '%s': zero_buffers and buffer_pattern contradict each other", where, name);
+    refuse("%s: job '%s': buffer_pattern contradicts zero_buffers (%s)",
+           where_of(job, {"buffer_pattern"}), name, where_of(job, {"zero_buffers"}));
   bool syncs_nothing = job.sync_every > 0 && !job.direction.writes && job.replay.log.empty();
   if (syncs_nothing)
-    refuse("%s: job '%s': fsync=%u, but the job writes nothing", where, name, job.sync_every);
-  if (job.direction.trim_then_write && job.block_min[1] != job.block_max[1])
-    refuse("%s: job '%s': trimwrite needs one block size", where, name);
+    refuse("%s: job '%s': fsync=%u, but the job writes nothing",
+           where_of(job, {"fsync", "fdatasync"}), name, job.sync_every);
+  constexpr unsigned kWrite = static_cast<unsigned>(Op::kWrite);
+  constexpr unsigned kTrim = static_cast<unsigned>(Op::kTrim);
+  bool one_size = job.block_min[kWrite] == job.block_max[kWrite] &&
+                  job.block_min[kTrim] == job.block_max[kTrim] &&
+                  job.block_min[kWrite] == job.block_min[kTrim];
+  if (job.direction.trim_then_write && !one_size)
+    refuse("%s: job '%s': trimwrite needs one block size, for writes as for trims",
+           where_of(job, {"bs", "bsrange", "bssplit"}), name);
 }
 
 }  // namespace revodrive::sim

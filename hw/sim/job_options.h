@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -123,12 +124,18 @@ struct JobOptions {
 
   // As the user wrote them, for the JSON report.
   std::map<std::string, std::string> given;
+  std::map<std::string, std::string> given_where;  // "file:line" of each
 };
+
+// Where the first of these options that was given stands, maybe in [global]; if none was, the job.
+const char *where_of(const JobOptions &job, std::initializer_list<const char *> options);
 
 // Sets one option. Throws UserError that names the place, the option, the value and what is
 // allowed.
 void set_option(JobOptions &job, std::string_view name, std::string_view value,
                 const std::string &where);
+// Throws UserError if `text`, which is a `what`, is not UTF-8, as what goes into JSON must be.
+void check_utf8(const char *what, std::string_view text, const std::string &where);
 // Whether the option is one that may stand without a value (norandommap).
 bool is_flag(std::string_view name);
 // Checks what single options cannot see. Throws UserError.

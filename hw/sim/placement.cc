@@ -153,10 +153,16 @@ std::optional<CardVolume> CardVolume::parse(std::string_view text) {
     volume.policy = RD_POLICY_DISPATCH;
   else if (words[0] != "vca-stripe")
     return {};
+  constexpr uint64_t kLeast = 4 << 10;  // docs/vca.md
+  constexpr uint64_t kMost = 16 << 20;
   auto chunk = words.size() == 2 ? parse_bytes(words[1]) : 0;
-  if (words.size() > 2 || !chunk || *chunk > UINT32_MAX)
-    refuse("--placement=%s: must be vca-stripe[:CHUNK] or vca-dispatch[:CHUNK]",
-           std::string(text).c_str());
+  bool fits = chunk && (words.size() < 2 ||
+                        (std::has_single_bit(*chunk) && *chunk >= kLeast && *chunk <= kMost));
+  if (words.size() > 2 || !fits)
+    refuse(
+        "--placement=%s: must be vca-stripe[:CHUNK] or vca-dispatch[:CHUNK], of 4k to 16m, a "
+        "power of two",
+        std::string(text).c_str());
   volume.chunk_bytes = static_cast<uint32_t>(*chunk);
   return volume;
 }
