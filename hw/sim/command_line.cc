@@ -54,6 +54,7 @@ class Parser {
   CommandLine line_;
   std::vector<std::string> files_;
   bool any_job_ = false;
+  bool any_window_ = false;
 };
 
 CommandLine Parser::parse() {
@@ -72,6 +73,8 @@ CommandLine Parser::parse() {
       refuse("command line: '%s': options begin with --", argument.c_str());
     }
   }
+  if (any_window_ && line_.timeline.empty())
+    refuse("command line: --timeline-window without --timeline: name the file of the trace");
   if (any_job_ && !files_.empty())
     refuse("command line: job file '%s' and --name: jobs come from files or from the command line",
            files_[0].c_str());
@@ -127,10 +130,14 @@ bool Parser::own_option(const std::string &name, const std::string &value) {
   };
   for (const Text &text : texts) {
     if (name == text.name) {
+      if (value.empty())
+        refuse("command line: option '--%s' needs a value that is not empty", text.name);
       *text.to = value;
       return true;
     }
   }
+  if (name == "set" && value.empty())
+    refuse("command line: option '--set' needs a value: SECTION.KEY=VALUE");
   if (name == "set")
     line_.settings.push_back(value);
   else if (name == "output-format")
@@ -162,6 +169,7 @@ void Parser::window(const std::string &value) {
   if (!from || !to || *from >= *to)
     refuse("command line: --timeline-window=%s: must be FROM-TO, two times such as 10ms-20ms",
            value.c_str());
+  any_window_ = true;
   line_.timeline_from_ns = *from;
   line_.timeline_to_ns = *to;
 }

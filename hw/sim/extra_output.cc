@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <cstring>
-
-#include "sim/user_error.h"
+#include <cstdio>
+#include <string>
+#include <vector>
 
 namespace revodrive::sim {
 
@@ -76,31 +75,23 @@ std::string histogram_text(const std::vector<Kind> &kinds) {
 
 }  // namespace
 
-void write_histogram(const std::string &path, const Report &report) {
+void write_histogram(OutputFile &file, bool json, const Report &report) {
   std::vector<Kind> kinds = kinds_of(report);
-  std::string text = path.ends_with(".json") ? histogram_json(kinds) : histogram_text(kinds);
-  FILE *file = std::fopen(path.c_str(), "w");
-  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  written = file && std::fclose(file) == 0 && written;
-  if (!written)
-    refuse("--histogram=%s: cannot be written: %s", path.c_str(), std::strerror(errno));
+  file.write(json ? histogram_json(kinds) : histogram_text(kinds));
+  file.close();
 }
 
-CommandDump::CommandDump(const std::string &path, int64_t start_ns)
-    : file_(std::fopen(path.c_str(), "w")), start_ns_(start_ns) {
-  if (!file_)
-    refuse("--dump-commands=%s: cannot be written: %s", path.c_str(), std::strerror(errno));
-  std::fputs("port,tag,opcode,lba,sectors,submit_ns,done_ns,failed,number\n", file_.get());
+CommandDump::CommandDump(OutputFile &file, int64_t start_ns) : file_(file), start_ns_(start_ns) {
+  file_.write("port,tag,opcode,lba,sectors,submit_ns,done_ns,failed,number\n");
 }
 
 void CommandDump::add(const CommandRecord &record) {
-  std::fprintf(file_.get(), "%u,%u,0x%02x,%llu,%llu,%lld,%lld,%d,%llu\n", record.ata.port,
-               record.ata.tag, ata_opcode(record.ata.kind),
-               static_cast<unsigned long long>(record.ata.lba),
-               static_cast<unsigned long long>(record.ata.sectors),
-               static_cast<long long>(record.submit_ns - start_ns_),
-               static_cast<long long>(record.done_ns - start_ns_), record.failed ? 1 : 0,
-               static_cast<unsigned long long>(record.number));
+  file_.print("%u,%u,0x%02x,%llu,%llu,%lld,%lld,%d,%llu\n", record.ata.port, record.ata.tag,
+              ata_opcode(record.ata.kind), static_cast<unsigned long long>(record.ata.lba),
+              static_cast<unsigned long long>(record.ata.sectors),
+              static_cast<long long>(record.submit_ns - start_ns_),
+              static_cast<long long>(record.done_ns - start_ns_), record.failed ? 1 : 0,
+              static_cast<unsigned long long>(record.number));
 }
 
 }  // namespace revodrive::sim

@@ -4,31 +4,27 @@
 #ifndef REVODRIVE_SIM_EXTRA_OUTPUT_H
 #define REVODRIVE_SIM_EXTRA_OUTPUT_H
 
-#include <cstdio>
-#include <memory>
-#include <string>
+#include <cstdint>
 
 #include "sim/block_layer.h"
+#include "sim/output_file.h"
 #include "sim/report.h"
 
 namespace revodrive::sim {
 
-// Buckets of each direction over all jobs: JSON if the name ends in .json, else text with bars.
-void write_histogram(const std::string &path, const Report &report);
+// Buckets of each direction over all jobs, as JSON or as text with bars. Closes the file.
+void write_histogram(OutputFile &file, bool json, const Report &report);
 
 // port,tag,opcode,lba,sectors,submit_ns,done_ns,failed,number in order of completion; times since
 // the jobs began, numbers in order of submission. Another host that submits the same commands at
 // the same times gets the same ends.
 class CommandDump {
  public:
-  CommandDump(const std::string &path, int64_t start_ns);
+  CommandDump(OutputFile &file, int64_t start_ns);
   void add(const CommandRecord &record);
 
  private:
-  struct Close {
-    void operator()(FILE *file) const { std::fclose(file); }
-  };
-  std::unique_ptr<FILE, Close> file_;
+  OutputFile &file_;
   int64_t start_ns_;
 };
 

@@ -2,9 +2,6 @@
 #include "sim/iolog.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "sim/job_file.h"
 #include "sim/user_error.h"
@@ -206,37 +203,40 @@ bool IologSource::next(NextIo &io) {
 
 class IologWriter final : public IssueLog {
  public:
-  IologWriter(const JobOptions &job, const std::string &path, const std::vector<std::string> &files)
-      : files_(files) {
-    file_.reset(std::fopen(path.c_str(), "w"));
-    if (!file_)
-      refuse("%s: job '%s': write_iolog=%s: cannot be opened: %s", job.where.c_str(),
-             job.name.c_str(), path.c_str(), std::strerror(errno));
-    std::fputs("fio version 3 iolog\n", file_.get());
-    for (const char *action : {"add", "open"})
-      for (const std::string &name : files_)
-        std::fprintf(file_.get(), "0 %s %s\n", name.c_str(), action);
-  }
-  ~IologWriter() override {
-    for (const std::string &name : files_)
-      std::fprintf(file_.get(), "%lld %s close\n", static_cast<long long>(last_us_), name.c_str());
-  }
+  IologWriter(const std::string &what, const std::string &path,
+              const std::vector<std::string> &files, OutputFiles &all)
+      : file_(what, path, all), files_(files) {}
   void issued(const IoRequest &io, int64_t since_start_ns) override {
     constexpr const char *kActions[] = {"read", "write", "trim", "sync"};
+    begin();
     last_us_ = since_start_ns / kNsPerUs;
-    std::fprintf(file_.get(), "%lld %s %s %llu %u\n", static_cast<long long>(last_us_),
-                 files_[io.target].c_str(), kActions[static_cast<unsigned>(io.op)],
-                 static_cast<unsigned long long>(io.op == Op::kFlush ? 0 : io.offset),
-                 io.op == Op::kFlush ? 0 : io.bytes);
+    file_.print("%lld %s %s %llu %u\n", static_cast<long long>(last_us_), files_[io.target].c_str(),
+                kActions[static_cast<unsigned>(io.op)],
+                static_cast<unsigned long long>(io.op == Op::kFlush ? 0 : io.offset),
+                io.op == Op::kFlush ? 0 : io.bytes);
+  }
+  void finish() override {
+    begin();
+    for (const std::string &name : files_)
+      file_.print("%lld %s close\n", static_cast<long long>(last_us_), name.c_str());
+    file_.close();
   }
 
  private:
-  struct Close {
-    void operator()(FILE *file) const { std::fclose(file); }
-  };
-  std::unique_ptr<FILE, Close> file_;
+  void begin() {
+    if (begun_)
+      return;
+    begun_ = true;
+    file_.write("fio version 3 iolog\n");
+    for (const char *action : {"add", "open"})
+      for (const std::string &name : files_)
+        file_.print("0 %s %s\n", name.c_str(), action);
+  }
+
+  OutputFile file_;
   std::vector<std::string> files_;
   int64_t last_us_ = 0;
+  bool begun_ = false;
 };
 
 }  // namespace
@@ -248,7 +248,14 @@ Trace parse_trace(std::string_view text, const std::string &path) {
 Trace read_trace(const JobOptions &job, unsigned clone) {
   std::vector<std::string_view> paths = split(job.replay.log, ':');
   std::string path(paths[clone % paths.size()]);
-  return parse_trace(file_text(path), path);
+  std::string text;
+  try {
+    text = file_text(path);
+  } catch (const UserError &error) {
+    refuse("%s: job '%s': read_iolog: %s", where_of(job, {"read_iolog"}), job.name.c_str(),
+           error.what());
+  }
+  return parse_trace(text, path);
 }
 
 std::unique_ptr<IoSource> open_replay(const JobOptions &job, Trace trace, const Resolve &resolve,
@@ -267,11 +274,13 @@ std::unique_ptr<IoSource> open_replay(const JobOptions &job, Trace trace, const 
 }
 
 std::unique_ptr<IssueLog> open_issue_log(const JobOptions &job, unsigned clone,
-                                         const std::vector<std::string> &files) {
+                                         const std::vector<std::string> &files, OutputFiles &all) {
   std::string path = job.write_log;
   if (job.clones > 1)
     path += "." + std::to_string(clone);
-  return std::make_unique<IologWriter>(job, path, files);
+  std::string what =
+      std::string(where_of(job, {"write_iolog"})) + ": job '" + job.name + "': write_iolog=" + path;
+  return std::make_unique<IologWriter>(what, path, files, all);
 }
 
 }  // namespace revodrive::sim

@@ -16,6 +16,7 @@
 #include "sim/io_source.h"
 #include "sim/job.h"
 #include "sim/job_options.h"
+#include "sim/output_file.h"
 #include "sim/placement.h"
 
 namespace revodrive::sim {
@@ -49,7 +50,7 @@ std::unique_ptr<IoSource> open_replay(const JobOptions &job, Trace trace, const 
 // Writes what the job issues to `files`, which are its targets. Several clones get a log each,
 // NAME.0, NAME.1, ...
 std::unique_ptr<IssueLog> open_issue_log(const JobOptions &job, unsigned clone,
-                                         const std::vector<std::string> &files);
+                                         const std::vector<std::string> &files, OutputFiles &all);
 
 }  // namespace revodrive::sim
 #endif

@@ -30,6 +30,8 @@ class IssueLog {
  public:
   virtual ~IssueLog() = default;
   virtual void issued(const IoRequest &io, int64_t since_start_ns) = 0;
+  // After the last. Throws UserError if the log is not whole.
+  virtual void finish() = 0;
 };
 
 struct JobParts {
@@ -58,6 +60,11 @@ class Job {
   void completed(IoRequest &io);
   // No further I/O: finish what is in flight.
   void stop();
+
+  void finish_log() {
+    if (parts_.log)
+      parts_.log->finish();
+  }
 
   int64_t wake_ns() const { return wake_ns_; }
   State state() const { return state_; }

@@ -2,13 +2,17 @@
 //
 // revosim: fio for a card that is no longer sold. See docs/revosim.md.
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <memory>
 #include <optional>
 
 #include "sim/command_line.h"
 #include "sim/extra_output.h"
+#include "sim/output_file.h"
 #include "sim/progress.h"
 #include "sim/report.h"
 #include "sim/simulation.h"
@@ -23,12 +27,58 @@ namespace revodrive::sim {
 
 namespace {
 
-void write_output(const std::string &path, const std::string &text) {
-  FILE *file = path.empty() ? stdout : std::fopen(path.c_str(), "w");
-  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  written = file && (path.empty() ? std::fflush(file) : std::fclose(file)) == 0 && written;
-  if (!written)
-    refuse("%s: cannot be written", path.empty() ? "standard output" : path.c_str());
+// Standard output may be a full disk.
+void flush_stdout() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    refuse("standard output: cannot be written: %s", std::strerror(errno));
+}
+
+// The files that the command line asks for, open.
+struct Outputs {
+  explicit Outputs(const CommandLine &line);
+  OutputFiles all;
+  std::unique_ptr<StateFile> state;
+  std::unique_ptr<OutputFile> report;
+  std::unique_ptr<OutputFile> timeline;
+  std::unique_ptr<OutputFile> histogram;
+  std::unique_ptr<OutputFile> dump;
+};
+
+Outputs::Outputs(const CommandLine &line) {
+  auto open = [&](const char *option, const std::string &path) {
+    return path.empty() ? nullptr : std::make_unique<OutputFile>(option + ("=" + path), path, all);
+  };
+  if (!line.state.empty())
+    state = std::make_unique<StateFile>(line.state, all);
+  report = open("--output", line.output);
+  timeline = open("--timeline", line.timeline);
+  histogram = open("--histogram", line.histogram);
+  dump = open("--dump-commands", line.dump_commands);
+}
+
+void write_report(OutputFile *file, const std::string &text) {
+  if (file) {
+    file->write(text);
+    file->close();
+    return;
+  }
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  flush_stdout();
+}
+
+void write_timeline(const CommandLine &line, const TimelineTrace &trace, OutputFile &file,
+                    int64_t run_ns) {
+  trace.write(file);
+  if (trace.dropped() > 0)
+    std::fprintf(stderr, "revosim: --timeline=%s: %llu spans beyond the first %zu were left out\n",
+                 line.timeline.c_str(), static_cast<unsigned long long>(trace.dropped()),
+                 TimelineTrace::kMostSpans);
+  if (line.timeline_from_ns >= run_ns)
+    std::fprintf(stderr,
+                 "revosim: warning: --timeline-window begins at %.6f ms, but the run ended at %.6f "
+                 "ms: the trace is empty\n",
+                 static_cast<double>(line.timeline_from_ns) / kNsPerMs,
+                 static_cast<double>(run_ns) / kNsPerMs);
 }
 
 void note_counters(CardHost &host, Report &report, uint64_t CounterChange::*which) {
@@ -86,6 +136,23 @@ void check_combination(const CommandLine &line) {
            line.placement.c_str());
 }
 
+// All that the run has made, the most wanted first: what fails ends the program. The state comes
+// last, as it is the start of the next run: whoever repeats this one finds it as it was.
+void write_all(const CommandLine &line, Outputs &outputs, const Report &report,
+               const TimelineTrace &trace, Simulation &simulation) {
+  std::string text = line.text ? text_report(report) : "";
+  write_report(outputs.report.get(), text + (line.json ? json_report(report) : ""));
+  if (outputs.timeline)
+    write_timeline(line, trace, *outputs.timeline, report.end_ns - report.start_ns);
+  if (outputs.histogram)
+    write_histogram(*outputs.histogram, line.histogram.ends_with(".json"), report);
+  if (outputs.dump)
+    outputs.dump->close();
+  simulation.finish_logs();
+  if (outputs.state)
+    outputs.state->store(simulation);
+}
+
 int run(const CommandLine &line, std::vector<JobOptions> jobs) {
   check_combination(line);
   std::string settings = joined(line.settings);
@@ -98,17 +165,18 @@ int run(const CommandLine &line, std::vector<JobOptions> jobs) {
     config.chunk_bytes = volume->chunk_bytes;
     config.ports = setup.members;
   }
-  Simulation simulation(config, setup, line.placement, jobs, !line.timeline.empty());
-  if (!line.state.empty())
-    load_state(line.state, simulation);
-  simulation.prepare();
+  Outputs outputs(line);
+  Simulation simulation(config, setup, line.placement, jobs, outputs.timeline != nullptr);
+  if (outputs.state)
+    outputs.state->load(simulation);
+  simulation.prepare(outputs.all);
   int64_t start_ns = simulation.start_ns();
   TimelineTrace trace(start_ns + line.timeline_from_ns, start_ns + line.timeline_to_ns);
-  if (!line.timeline.empty())
+  if (outputs.timeline)
     simulation.host().watch(&trace);
   std::optional<CommandDump> dump;
-  if (!line.dump_commands.empty()) {
-    dump.emplace(line.dump_commands, start_ns);
+  if (outputs.dump) {
+    dump.emplace(*outputs.dump, start_ns);
     simulation.blocks().on_command = [&](const CommandRecord &record) { dump->add(record); };
   }
   Report report;
@@ -119,19 +187,7 @@ int run(const CommandLine &line, std::vector<JobOptions> jobs) {
   report.global = line.jobs.global();
   report.bins = line.bins;
   run_jobs(simulation, report);
-
-  std::string text = line.text ? text_report(report) : "";
-  write_output(line.output, text + (line.json ? json_report(report) : ""));
-  if (!line.timeline.empty())
-    trace.write(line.timeline);
-  if (trace.dropped() > 0)
-    std::fprintf(stderr, "revosim: --timeline=%s: %llu spans beyond the first %zu were left out\n",
-                 line.timeline.c_str(), static_cast<unsigned long long>(trace.dropped()),
-                 TimelineTrace::kMostSpans);
-  if (!line.histogram.empty())
-    write_histogram(line.histogram, report);
-  if (!line.state.empty())
-    store_state(line.state, simulation);
+  write_all(line, outputs, report, trace, simulation);
   auto failed = [](const ReportJob &job) { return job.stats.errors > 0; };
   bool any_failed = std::any_of(report.jobs.begin(), report.jobs.end(), failed);
   return report.interrupted ? 128 + SIGINT : any_failed ? 1 : 0;
@@ -149,6 +205,7 @@ int main_of(const std::vector<std::string> &arguments) {
     show_settings(line);
   else
     return run(line, line.jobs.take());
+  flush_stdout();
   return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "revodrive/host.h"
+#include "sim/output_file.h"
 
 namespace revodrive::sim {
 
@@ -39,12 +40,12 @@ class TimelineTrace {
  public:
   static constexpr size_t kMostSpans = 4'000'000;
 
-  // Times of the card's clock; times in the file count from `from_ns`.
+  // Times of the card's clock; times in the file count from `from_ns`. Spans are cut at both ends.
   TimelineTrace(int64_t from_ns, int64_t to_ns) : from_ns_(from_ns), to_ns_(to_ns) {}
   void add(const char *track, const char *label, int64_t start_ns, int64_t end_ns);
   uint64_t dropped() const { return dropped_; }
-  // The file. Throws UserError.
-  void write(const std::string &path) const;
+  // All of it; closes the file. Throws UserError.
+  void write(OutputFile &file) const;
 
  private:
   struct Span {

@@ -28,6 +28,14 @@ unsigned long long big(uint64_t value) {
   return value;
 }
 
+// Whose fault it is that a part of a target has no room for a block.
+const char *no_room_where(const JobOptions &job, uint64_t first, uint64_t whole, uint64_t least) {
+  bool late = first % RD_SECTOR_BYTES != 0 || first + least > whole;
+  return late
+             ? where_of(job, {"offset", "offset_increment", "filesize", "bs", "bsrange", "bssplit"})
+             : where_of(job, {"size", "bs", "bsrange", "bssplit"});
+}
+
 }  // namespace
 
 Simulation::Simulation(const rd_card_config &config, const HostSetup &setup,
@@ -75,7 +83,7 @@ Members Simulation::members() const {
           volume};
 }
 
-void Simulation::prepare() {
+void Simulation::prepare(OutputFiles &outputs) {
   // A wrong one is an error even where no job needs it.
   Placement::volume(members(), placement_);
   driver_->probe(volume_ ? 1 : setup_.members, setup_.coalescing);
@@ -83,13 +91,13 @@ void Simulation::prepare() {
   unsigned number = 0;
   for (auto &running : jobs_) {
     uint64_t bytes = buffer_bytes(*running) * running->options.depth;
-    build(*running, number++, buffers);
+    build(*running, number++, buffers, outputs);
     buffers += bytes;
   }
   start_ns_ = host_->now_ns();
 }
 
-Placement &Simulation::target(const std::string &name, const JobOptions &job) {
+Placement &Simulation::target(const std::string &name, const std::string &asked) {
   std::unique_ptr<Placement> &placement = targets_[name];
   if (placement)
     return *placement;
@@ -100,11 +108,9 @@ Placement &Simulation::target(const std::string &name, const JobOptions &job) {
   bool is_ssd = name.size() == 4 && name.starts_with("ssd") && name[3] >= '0' && name[3] <= '9';
   unsigned port = is_ssd ? static_cast<unsigned>(name[3] - '0') : RD_MAX_PORTS;
   if (volume_)
-    refuse("%s: job '%s': filename=%s: with --placement=%s there is card alone", job.where.c_str(),
-           job.name.c_str(), name.c_str(), placement_.c_str());
+    refuse("%s: with --placement=%s there is card alone", asked.c_str(), placement_.c_str());
   if (port >= setup_.members)
-    refuse("%s: job '%s': filename=%s: there are card and ssd0 to ssd%u", job.where.c_str(),
-           job.name.c_str(), name.c_str(), setup_.members - 1);
+    refuse("%s: there are card and ssd0 to ssd%u", asked.c_str(), setup_.members - 1);
   placement = Placement::single(members(), port);
   return *placement;
 }
@@ -130,14 +136,15 @@ std::vector<Region> Simulation::regions(const JobOptions &job, unsigned clone,
     if (first % RD_SECTOR_BYTES != 0 || bytes < least)
       refuse(
           "%s: job '%s': offset %llu, size %llu of %s with %llu bytes: no block of %llu bytes fits",
-          job.where.c_str(), job.name.c_str(), big(first), big(bytes), job.files[i].c_str(),
-          big(whole), big(least));
+          no_room_where(job, first, whole, least), job.name.c_str(), big(first), big(bytes),
+          job.files[i].c_str(), big(whole), big(least));
     regions.push_back({first, first + bytes});
   }
   return regions;
 }
 
-void Simulation::build(RunningJob &running, unsigned number, uint64_t buffers) {
+void Simulation::build(RunningJob &running, unsigned number, uint64_t buffers,
+                       OutputFiles &outputs) {
   const JobOptions &job = running.options;
   JobParts parts{.host = *host_, .blocks = *blocks_, .cost = setup_.cost};
   // randrepeat=0 means other numbers, here: others that are the same in each run.
@@ -145,28 +152,47 @@ void Simulation::build(RunningJob &running, unsigned number, uint64_t buffers) {
   parts.seed = mix64(mix64(base) + number);
   parts.buffers = buffers;
   parts.buffer_bytes = buffer_bytes(running);
-  std::vector<std::string> files = job.files;
-  if (!job.replay.log.empty()) {
-    files = running.trace.files;
-    if (!job.replay.redirect.empty())
-      std::fill(files.begin(), files.end(), job.replay.redirect);
-    auto resolve = [&](const std::string &name) { return &target(name, job); };
-    parts.source = open_replay(job, std::move(running.trace), resolve, &parts.targets);
-  } else {
-    for (const std::string &file : job.files)
-      parts.targets.push_back(&target(file, job));
-    std::vector<Region> regions = this->regions(job, running.clone, parts.targets);
-    uint64_t total = 0;
-    for (const Region &region : regions)
-      total += region.bytes();
-    if (job.io_size.given())
-      total = job.io_size.of(total);
-    parts.planned_bytes = total * job.loops;
-    parts.source = std::make_unique<Generator>(job, regions, total, parts.seed);
-  }
+  std::vector<std::string> files = job.replay.log.empty() ? job.files : running.trace.files;
+  if (!job.replay.log.empty() && !job.replay.redirect.empty())
+    std::fill(files.begin(), files.end(), job.replay.redirect);
+  open_targets(running, parts);
   if (!job.write_log.empty())
-    parts.log = open_issue_log(job, running.clone, files);
+    parts.log = open_issue_log(job, running.clone, files, outputs);
   running.job = std::make_unique<Job>(running.options, std::move(parts));
+}
+
+// And the source of the I/Os that go there.
+void Simulation::open_targets(RunningJob &running, JobParts &parts) {
+  const JobOptions &job = running.options;
+  auto asked = [&](const char *option, const std::string &value) {
+    return std::string(where_of(job, {option})) + ": job '" + job.name + "': " + option + "=" +
+           value;
+  };
+  if (!job.replay.log.empty()) {
+    std::string log = running.trace.path;
+    auto resolve = [&](const std::string &name) {
+      bool moved = !job.replay.redirect.empty();
+      return &target(name, moved ? asked("replay_redirect", name)
+                                 : asked("read_iolog", log) + ": '" + name + "' in it");
+    };
+    parts.source = open_replay(job, std::move(running.trace), resolve, &parts.targets);
+    return;
+  }
+  for (const std::string &file : job.files)
+    parts.targets.push_back(&target(file, asked("filename", file)));
+  std::vector<Region> regions = this->regions(job, running.clone, parts.targets);
+  uint64_t total = 0;
+  for (const Region &region : regions)
+    total += region.bytes();
+  if (job.io_size.given())
+    total = job.io_size.of(total);
+  parts.planned_bytes = total * job.loops;
+  parts.source = std::make_unique<Generator>(job, regions, total, parts.seed);
+}
+
+void Simulation::finish_logs() {
+  for (auto &running : jobs_)
+    running->job->finish_log();
 }
 
 void Simulation::run(const std::function<bool()> &tick) {

@@ -17,6 +17,7 @@
 #include "sim/iolog.h"
 #include "sim/job.h"
 #include "sim/job_options.h"
+#include "sim/output_file.h"
 #include "sim/placement.h"
 
 namespace revodrive::sim {
@@ -57,13 +58,18 @@ class Simulation {
   CardHost &host() { return *host_; }
   BlockLayer &blocks() { return *blocks_; }
   const HostSetup &setup() const { return setup_; }
+  const std::string &placement() const { return placement_; }
   // Disks as an operating system sees them; of the card's own volume its lanes.
   unsigned disks() const { return volume_ ? kVolumeLanes : setup_.members; }
 
-  // Brings the driver up and makes the jobs ready. After a saved state was loaded, if any is.
-  void prepare();
+  // Brings the driver up, makes the jobs ready and opens their logs. After a saved state was
+  // loaded, if any is.
+  void prepare(OutputFiles &outputs);
   // Runs all jobs. `tick` is called now and then; false ends the run early.
   void run(const std::function<bool()> &tick);
+
+  // Closes the logs of the jobs. Throws UserError if one could not be written.
+  void finish_logs();
 
   const std::vector<std::unique_ptr<RunningJob>> &jobs() const { return jobs_; }
   int64_t start_ns() const { return start_ns_; }
@@ -74,8 +80,10 @@ class Simulation {
 
  private:
   void lay_out(const std::vector<JobOptions> &jobs);
-  void build(RunningJob &running, unsigned number, uint64_t buffers);
-  Placement &target(const std::string &name, const JobOptions &job);
+  void build(RunningJob &running, unsigned number, uint64_t buffers, OutputFiles &outputs);
+  void open_targets(RunningJob &running, JobParts &parts);
+  // `asked`: who names it, for messages.
+  Placement &target(const std::string &name, const std::string &asked);
   std::vector<Region> regions(const JobOptions &job, unsigned clone,
                               const std::vector<Placement *> &targets) const;
   uint64_t energy_uj() const;

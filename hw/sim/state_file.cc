@@ -4,8 +4,9 @@
 #include <zstd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/job_file.h"
@@ -69,6 +70,16 @@ std::vector<uint8_t> unpack(std::string_view packed, uint64_t size, const std::s
   return bytes;
 }
 
+// What a chain of symbolic links ends in, also if that is not there.
+std::string link_target(const std::string &path) {
+  constexpr int kMostLinks = 40;  // Linux's own limit
+  std::filesystem::path target = path;
+  std::error_code none;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(target, none); i++)
+    target = target.parent_path() / std::filesystem::read_symlink(target, none);
+  return target.string();
+}
+
 }  // namespace
 
 std::string encode_state(const SavedState &state) {
@@ -108,10 +119,26 @@ SavedState decode_state(const std::string &bytes, const std::string &path) {
   return state;
 }
 
-bool load_state(const std::string &path, Simulation &simulation) {
-  if (access(path.c_str(), F_OK) != 0)
+StateFile::StateFile(const std::string &path, OutputFiles &all)
+    : path_(path), target_(link_target(path)) {
+  std::string what = "--state=" + path;
+  struct stat status = {};
+  if (stat(target_.c_str(), &status) == 0) {
+    if (!S_ISREG(status.st_mode))
+      refuse("%s: must be a regular file, or none yet", what.c_str());
+    if (access(target_.c_str(), W_OK) != 0)
+      refuse("%s: cannot be written: %s", what.c_str(), std::strerror(errno));
+    there_ = true;
+    mode_ = status.st_mode & 07777;
+  }
+  all.claim(what, target_);
+  fresh_ = std::make_unique<OutputFile>(what, target_ + ".new", all);
+}
+
+bool StateFile::load(Simulation &simulation) const {
+  if (!there_)
     return false;
-  SavedState state = decode_state(file_text(path), path);
+  SavedState state = decode_state(file_text(target_), path_);
   const HostSetup &setup = simulation.setup();
   auto big = [](uint64_t value) { return static_cast<unsigned long long>(value); };
   if (state.profile != setup.profile || state.members != setup.members ||
@@ -119,23 +146,22 @@ bool load_state(const std::string &path, Simulation &simulation) {
     refuse(
         "--state=%s: is of profile %s with %u SSDs of %llu bytes, this run has profile %s with %u "
         "of %llu",
-        path.c_str(), state.profile.c_str(), state.members, big(state.member_bytes),
+        path_.c_str(), state.profile.c_str(), state.members, big(state.member_bytes),
         setup.profile.c_str(), setup.members, big(setup.member_bytes));
-  simulation.host().load(state.card, state.now_ns);
+  try {
+    simulation.host().load(state.card, state.now_ns);
+  } catch (const UserError &error) {
+    refuse("--state=%s: %s (--placement=%s)", path_.c_str(), error.what(),
+           simulation.placement().c_str());
+  }
   return true;
 }
 
-void store_state(const std::string &path, Simulation &simulation) {
+void StateFile::store(Simulation &simulation) {
   const HostSetup &setup = simulation.setup();
-  std::string bytes = encode_state({setup.profile, setup.members, setup.member_bytes,
-                                    simulation.now_ns(), simulation.host().save()});
-  std::string fresh = path + ".new";
-  FILE *file = std::fopen(fresh.c_str(), "wb");
-  bool written = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  written = file && std::fflush(file) == 0 && fsync(fileno(file)) == 0 && written;
-  written = file && std::fclose(file) == 0 && written;
-  if (!written || std::rename(fresh.c_str(), path.c_str()) != 0)
-    refuse("--state=%s: cannot be written: %s", path.c_str(), std::strerror(errno));
+  fresh_->write(encode_state({setup.profile, setup.members, setup.member_bytes, simulation.now_ns(),
+                              simulation.host().save()}));
+  fresh_->replace(target_, mode_);
 }
 
 }  // namespace revodrive::sim

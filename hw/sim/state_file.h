@@ -7,9 +7,11 @@
 #define REVODRIVE_SIM_STATE_FILE_H
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "sim/output_file.h"
 #include "sim/simulation.h"
 
 namespace revodrive::sim {
@@ -26,9 +28,22 @@ std::string encode_state(const SavedState &state);
 // Throws UserError that names the file.
 SavedState decode_state(const std::string &bytes, const std::string &path);
 
-// False: there is no such file yet. Throws UserError if it is of another card, or damaged.
-bool load_state(const std::string &path, Simulation &simulation);
-void store_state(const std::string &path, Simulation &simulation);
+// The file of one run. A symbolic link stays one: what it points to is replaced.
+class StateFile {
+ public:
+  // Finds out whether it can be written. Throws UserError.
+  StateFile(const std::string &path, OutputFiles &all);
+  // False: there is no such file yet. Throws UserError if it is of another card, or damaged.
+  bool load(Simulation &simulation) const;
+  void store(Simulation &simulation);
+
+ private:
+  std::string path_;    // as the user has it
+  std::string target_;  // what it is
+  bool there_ = false;
+  mode_t mode_ = 0;  // of the file, if it is there
+  std::unique_ptr<OutputFile> fresh_;
+};
 
 }  // namespace revodrive::sim
 #endif

@@ -26,6 +26,7 @@ class Result:
 class Sim:
     def __init__(self, folder):
         self.folder = folder
+        self.program = REVOSIM
         self.sizes = ["--set", "card.member_bytes=268435456"]
 
     def file(self, name, text):
