@@ -35,6 +35,7 @@ class FakeVolume final : public BlockVolume {
   unsigned erasures = 0;
   VolumeFailure failure = VolumeFailure::kNone;  // of every request to come
   uint64_t failed_lba = 0;
+  bool refuses = false;  // the members have said so
   MemberState states[4] = {};
   std::array<uint8_t, RD_SECTOR_BYTES> page{};  // what data-in commands of members give
 
@@ -66,6 +67,8 @@ class FakeVolume final : public BlockVolume {
   void set_client(VolumeClient *it) override { client = it; }
   bool opened() const override { return is_open; }
   void erased(bool completely) override { erasures += completely ? 1 : 100; }
+  uint16_t done_share = 0;
+  uint16_t progress(const VolumeRequest &) const override { return done_share; }
   bool zeroes() const override { return unit > 1; }
   uint32_t map_unit_sectors() const override { return unit; }
   bool formed() const override { return is_formed; }
@@ -80,6 +83,8 @@ class FakeVolume final : public BlockVolume {
 
  private:
   void perform(VolumeRequest &request) {
+    if (refuses)
+      request.answers.fill({0x34, 0x40, 0x51, 0x04});
     if (failure != VolumeFailure::kNone)
       return request.note_failure(failure, failed_lba);
     uint8_t *at = bytes.data() + request.lba * RD_SECTOR_BYTES;

@@ -72,6 +72,8 @@ Card::~Card() {
   depth_++;  // nothing settles any more
   for (unsigned port = 0; port < RD_MAX_PORTS; port++)
     bridge_.unplug(port);
+  if (volume_)
+    scsi_->cut_short();
   for (unsigned port = 0; volume_ && port < ports_; port++)
     volume_->unplug(port);
   store_now();
@@ -211,6 +213,8 @@ void Card::block_done(uint64_t token, int error) {
 void Card::reset(rd_reset kind) {
   Entry entry(*this);
   bridge_.reset();
+  if (volume_)
+    scsi_->cut_short();
   if (volume_)
     volume_->drop_all(kind == RD_RESET_POWER);
   link_.clear();
@@ -359,6 +363,8 @@ void Card::load_body(StreamReader &in) {
 
 void Card::resume() {
   Entry entry(*this);
+  if (volume_)
+    scsi_->resume();
   bridge_.resume();
 }
 

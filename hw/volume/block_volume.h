@@ -148,6 +148,8 @@ class BlockVolume {
   virtual bool opened() const = 0;
   // All members were just erased, or may have been in part.
   virtual void erased(bool completely) = 0;
+  // How much of the time of a request's member commands has passed, of 65536; the slowest one's.
+  virtual uint16_t progress(const VolumeRequest &request) const = 0;
   // Blocks that were unmapped, or never written, read as zeroes.
   virtual bool zeroes() const = 0;
   // What is mapped as one; 1 where there is no map.

@@ -361,6 +361,22 @@ void MemberPort::cancel(VolumeRequest &request) {
   pump();
 }
 
+uint16_t MemberPort::progress(const VolumeRequest &request) const {
+  if (request.queued & 1u << number_)
+    return 0;
+  int64_t least = UINT16_MAX;
+  for (const auto &command : commands_) {
+    if (command->state == State::kFree || command->request != &request)
+      continue;
+    int64_t whole_ns = command->due_ns - command->ata.issue_ns;
+    int64_t passed_ns = std::max<int64_t>(host_.now_ns() - command->ata.issue_ns, 0);
+    double share =
+        whole_ns > 0 ? static_cast<double>(passed_ns) / static_cast<double>(whole_ns) : 1;
+    least = std::min(least, static_cast<int64_t>(std::min(share, 1.0) * UINT16_MAX));
+  }
+  return static_cast<uint16_t>(least);
+}
+
 void MemberPort::drop_all() {
   quiet_ = true;
   for (auto &command : commands_) {

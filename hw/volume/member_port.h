@@ -93,6 +93,9 @@ class MemberPort final : private AtaInitiator {
   void enqueue(VolumeRequest &request);
   void cancel(VolumeRequest &request);
 
+  // How much of the time of the request's commands has passed, of 65536.
+  uint16_t progress(const VolumeRequest &request) const;
+
   MemberState state() const { return state_; }
   const Identity *identity() const { return identified_ ? &identity_ : nullptr; }
   const MemberCounters &counters() const { return counters_; }

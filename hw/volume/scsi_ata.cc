@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// ATA PASS-THROUGH 12 and 16 to the member of the logical unit (SAT-2 12.2), and the erasure of all
-// members for SANITIZE and FORMAT UNIT.
-#include <algorithm>
-#include <string_view>
-
+// ATA PASS-THROUGH 12 and 16 to the member of the logical unit (SAT-2 12.2).
 #include "revodrive/ata.h"
 #include "volume/scsi_device.h"
 
@@ -50,10 +46,6 @@ Fis fis16(const ScsiTask &task) {
     fis[13] = task.cdb(5);
   }
   return fis;
-}
-
-bool took(const Fis &answer) {
-  return answer[2] != 0 && (answer[2] & (ata::kStatusError | ata::kStatusFault)) == 0;
 }
 
 // ATA status return descriptor (SAT-2 12.2.6), behind an empty sense header.
@@ -123,84 +115,6 @@ void ScsiDevice::passed_through(ScsiTask &task) {
   sense.encode(command.sense, true);
   put_status(command.sense, task.answers[task.member], extended);
   command.sense_bytes = kBytes;
-}
-
-// ---------------------------------------------------------------------------------------- erasure
-
-// As ATA hosts erase a drive: a password of the user, then SECURITY ERASE UNIT, which drops it.
-// The password is no secret: between the steps a power cut leaves members locked with it, and they
-// stay so until this is done again.
-void ScsiDevice::erase(ScsiTask &task) {
-  bool format = task.operation->action == ScsiOp::kNoAction;
-  erasing_ = format ? scsi::kFormatting : scsi::kSanitizing;
-  task.erases = true;
-  if (!volume_.opened())
-    return erase_lock(task);
-  task.op = VolumeOp::kFlush;  // what runs ends first
-  submit(task, &ScsiDevice::erase_lock);
-}
-
-void ScsiDevice::erase_lock(ScsiTask &task) {
-  constexpr std::string_view kPassword = "VCA ERASE";
-  std::vector<uint8_t> &block = task.buffer.bytes;
-  block.assign(kBlockBytes, 0);
-  std::copy(kPassword.begin(), kPassword.end(), block.begin() + 2);
-  task.data = &task.buffer;
-  task.data_bytes = kBlockBytes;
-  submit_each(task, {0x27, 0x80, ata::kSecuritySetPassword, 0, 0, 0, 0, 0x40},
-              &ScsiDevice::erase_prepare);
-}
-
-// A member that is locked may have this password from an erase that was cut short: that will tell.
-// If any other refuses it (security is frozen), nothing is erased.
-void ScsiDevice::erase_prepare(ScsiTask &task) {
-  for (unsigned i = 0; i < volume_.members(); i++) {
-    if (!took(task.answers[i]) && volume_.state(i) != MemberState::kLocked)
-      return erase_undo(task);
-  }
-  task.data = nullptr;
-  task.data_bytes = 0;
-  submit_each(task, {0x27, 0x80, ata::kSecurityErasePrepare, 0, 0, 0, 0, 0x40},
-              &ScsiDevice::erase_unit);
-}
-
-void ScsiDevice::erase_unit(ScsiTask &task) {
-  task.data = &task.buffer;
-  task.data_bytes = kBlockBytes;
-  submit_each(task, {0x27, 0x80, ata::kSecurityEraseUnit, 0, 0, 0, 0, 0x40},
-              &ScsiDevice::erase_end);
-}
-
-void ScsiDevice::erase_end(ScsiTask &task) {
-  auto refused = [](const Fis &answer) { return answer[2] != 0 && !took(answer); };
-  auto members = std::span(task.answers).first(volume_.members());
-  if (task.failed() && std::all_of(members.begin(), members.end(), refused))
-    return erase_undo(task);
-  bool format = erasing_ == scsi::kFormatting;
-  uint16_t failed = format ? scsi::kFormatFailed : scsi::kSanitizeFailed;
-  erase_failed_ = task.failed() ? failed : 0;
-  volume_.erased(!task.failed());
-  erase_over(task);
-}
-
-// No member has erased anything: they shall not be locked when they get their power back.
-void ScsiDevice::erase_undo(ScsiTask &task) {
-  task.undone = task.failure;
-  task.data = &task.buffer;
-  task.data_bytes = kBlockBytes;
-  submit_each(task, {0x27, 0x80, ata::kSecurityDisablePassword, 0, 0, 0, 0, 0x40},
-              &ScsiDevice::erase_undone);
-}
-
-void ScsiDevice::erase_undone(ScsiTask &task) {
-  task.failure = task.undone == VolumeFailure::kNone ? VolumeFailure::kAborted : task.undone;
-  erase_over(task);
-}
-
-void ScsiDevice::erase_over(ScsiTask &task) {
-  erasing_ = 0;
-  task.erases = false;
-  end_volume(task);
 }
 
 }  // namespace revodrive

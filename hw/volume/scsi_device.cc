@@ -86,6 +86,7 @@ ScsiTask &ScsiDevice::take_task(ScsiCommand &command) {
   task.comparison = 0;
   task.claim = ScsiTask::Claim::kNone;
   task.erases = false;
+  task.immediate = false;
   command.task = &task;
   return task;
 }
@@ -134,20 +135,30 @@ void ScsiDevice::dispatch(ScsiTask &task) {
   bool opcode_known = false;
   task.operation = find(task.cdb(), &opcode_known);
   bool here = task.operation && (unit == 0 || task.operation->has(ScsiOp::kEveryUnit));
-  if (attention_ != 0 && !(here && task.operation->has(ScsiOp::kNoAttention))) {
-    uint16_t code = attention_;
-    attention_ = 0;
-    return check(task, {scsi::kUnitAttention, code, {}, {}});
-  }
+  if (tell_pending(task, here && task.operation->has(ScsiOp::kNoAttention)))
+    return;
   if (!here && opcode_known && !task.operation)
     return bad_field(task, 1, 4);
   if (!here)
     return check(task, {scsi::kIllegalRequest, scsi::kBadOpcode, {}, Sense::Field{0, -1, true}});
   if (!check_cdb(task) || !check_ready(task))
     return;
-  if (task.operation->has(ScsiOp::kMap) && task.unit == 0 && volume_.formed() && !volume_.opened())
+  bool opens = task.operation->has(ScsiOp::kMap) && task.unit == 0 && !volume_.opened();
+  if (opens && not_ready().key == scsi::kNoSense)
     return open(task);
   (this->*task.operation->handler)(task);
+}
+
+// What is told instead of the command, once. True: the command is settled.
+bool ScsiDevice::tell_pending(ScsiTask &task, bool quiet) {
+  if (quiet || (attention_ == 0 && deferred_ == 0))
+    return false;
+  Sense sense{scsi::kUnitAttention, attention_, {}, {}};
+  if (attention_ == 0)
+    sense = deferred_sense();
+  (attention_ != 0 ? attention_ : deferred_) = 0;
+  check(task, sense);
+  return true;
 }
 
 // The first commands wait until the map of the volume has been read.
@@ -189,6 +200,10 @@ bool ScsiDevice::check_cdb(ScsiTask &task) {
 }
 
 bool ScsiDevice::check_ready(ScsiTask &task) {
+  if (erasing_ != 0 && task.operation->has(ScsiOp::kNotErasing)) {
+    check(task, erase_sense());
+    return false;
+  }
   if (!task.operation->has(ScsiOp::kVolume))
     return true;
   Sense sense = not_ready();
@@ -206,7 +221,7 @@ Sense ScsiDevice::not_ready() const {
   if (stopped_)
     return {scsi::kNotReady, scsi::kStopped, {}, {}};
   if (erasing_ != 0)
-    return {scsi::kNotReady, erasing_, {}, {}};
+    return erase_sense();
   if (erase_failed_ != 0)
     return {scsi::kMediumError, erase_failed_, {}, {}};
   return {};
@@ -256,7 +271,7 @@ void ScsiDevice::settled_late(ScsiTask &task) {
     return;
   ScsiCommand &command = *task.command;
   release(task);
-  if (initiator_)
+  if (initiator_ && &command != &own_command_)
     initiator_->scsi_done(command);
 }
 
@@ -271,11 +286,8 @@ void ScsiDevice::cancel(ScsiCommand &command) {
     return;
   if (std::erase(waiting_, task) == 0)
     volume_.cancel(*task);
-  if (task->erases) {
-    erasing_ = 0;
-    erase_failed_ = scsi::kSanitizeFailed;
-    volume_.erased(false);
-  }
+  if (task->erases)
+    erase_cut();
   release(*task);
 }
 
@@ -387,6 +399,8 @@ Sense ScsiDevice::sense_of(const ScsiTask &task) {
 void ScsiDevice::reset(ScsiReset kind) {
   write_cache_ = true;
   descriptors_ = false;
+  if (kind == ScsiReset::kPowerOn || kind == ScsiReset::kHardReset)
+    cut_short();
   switch (kind) {
     case ScsiReset::kPowerOn:
       attention_ = scsi::kPowerOn;
@@ -416,6 +430,8 @@ void ScsiDevice::save(StreamWriter &out) const {
   out.put(descriptors_);
   out.put(stopped_);
   out.put(erase_failed_);
+  out.put(deferred_);
+  out.put(own_command_.task || resumes_ ? erasing_ : uint16_t{0});
   for (const Moved &moved : moved_) {
     out.put(moved.bytes);
     out.put(moved.failed);
@@ -430,6 +446,13 @@ void ScsiDevice::load(StreamReader &in) {
   in.get(descriptors_);
   in.get(stopped_);
   in.get(erase_failed_);
+  in.get(deferred_);
+  in.get(erasing_);
+  if (erasing_ != 0 && erasing_ != scsi::kFormatting && erasing_ != scsi::kSanitizing) {
+    erasing_ = 0;
+    in.fail();
+  }
+  resumes_ = erasing_ != 0;
   for (Moved &moved : moved_) {
     in.get(moved.bytes);
     in.get(moved.failed);

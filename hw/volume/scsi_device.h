@@ -7,7 +7,8 @@
 // submits a request to the volume and names the step that follows.
 //
 // Handlers by theme: scsi_blocks.cc (medium), scsi_claims.cc, scsi_unmap.cc, scsi_inquiry.cc,
-// scsi_mode.cc, scsi_log.cc, scsi_unit.cc (state and reports), scsi_ata.cc (pass-through, erase).
+// scsi_mode.cc, scsi_log.cc, scsi_unit.cc (state and reports), scsi_ata.cc (pass-through),
+// scsi_erase.cc.
 #ifndef REVODRIVE_VOLUME_SCSI_DEVICE_H
 #define REVODRIVE_VOLUME_SCSI_DEVICE_H
 
@@ -34,6 +35,7 @@ struct ScsiOp {
     kVolume = 1 << 2,       // needs a volume that is started
     kMap = 1 << 3,          // ... and knows where its blocks are
     kMedium = kVolume | kMap,
+    kNotErasing = 1 << 4,  // waits for no erase: refused while one runs
   };
 
   uint8_t opcode = 0;
@@ -66,6 +68,7 @@ struct ScsiTask final : VolumeRequest {
   Claim claim = Claim::kNone;
   uint64_t claim_lba = 0, claim_end = 0;
   bool erases = false;
+  bool immediate = false;  // its status comes before it is done
   VolumeFailure undone = VolumeFailure::kNone;
 
   const std::array<uint8_t, 16> &cdb() const { return command->cdb; }
@@ -90,9 +93,11 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   bool has_lun(uint64_t lun) const override { return unit_of(lun) >= 0; }
   void execute(ScsiCommand &command) override;
   void cancel(ScsiCommand &command) override;
+  void cut_short() override;
   void reset(ScsiReset kind) override;
   void save(StreamWriter &out) const override;
   void load(StreamReader &in) override;
+  void resume() override;
 
   static std::span<const ScsiOp> operations();
 
@@ -108,6 +113,7 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   static const ScsiOp *find(const std::array<uint8_t, 16> &cdb, bool *opcode_known);
   bool check_cdb(ScsiTask &task);
   bool check_ready(ScsiTask &task);
+  bool tell_pending(ScsiTask &task, bool quiet);
   Sense not_ready() const;
   void open(ScsiTask &task);
   void volume_opened(ScsiTask &task);
@@ -219,14 +225,24 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   // scsi_ata.cc
   void pass_through(ScsiTask &task);
   void passed_through(ScsiTask &task);
+
+  // scsi_erase.cc
+  bool take_format_list(ScsiTask &task);
   void erase(ScsiTask &task);
+  void erase_begin(ScsiTask &task);
   void erase_lock(ScsiTask &task);
   void erase_prepare(ScsiTask &task);
+  void erase_prepared(ScsiTask &task);
+  void erase_detached(ScsiTask &task);
+  ScsiTask &take_own(const std::array<uint8_t, 16> &cdb);
   void erase_unit(ScsiTask &task);
   void erase_end(ScsiTask &task);
   void erase_undo(ScsiTask &task);
   void erase_undone(ScsiTask &task);
   void erase_over(ScsiTask &task);
+  void erase_cut();
+  Sense erase_sense() const;
+  Sense deferred_sense() const;
 
   BlockVolume &volume_;
   IdentityProfile identity_;
@@ -241,8 +257,12 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   std::vector<ScsiTask *> waiting_;  // for what others have claimed
   unsigned alone_ = 0;               // claims of that kind, waiting or not
   bool waking_ = false;
-  uint16_t erasing_ = 0;                           // what others hear meanwhile, 0: no erase runs
-  uint16_t erase_failed_ = 0;                      // what they hear until one succeeds
+  uint16_t erasing_ = 0;       // what others hear meanwhile, 0: no erase runs
+  uint16_t erase_failed_ = 0;  // what they hear until one succeeds
+  uint16_t deferred_ = 0;      // why one of the device's own has not even begun, until it was told
+  bool resumes_ = false;       // loaded: it goes on when the machine runs
+  ScsiCommand own_command_;    // of the device's own, for which nobody waits
+  BufferWindow own_window_;
   std::array<uint8_t, kBlockBytes> scratchpad_{};  // READ and WRITE BUFFER
 };
 

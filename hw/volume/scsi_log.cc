@@ -86,7 +86,7 @@ void ScsiDevice::log_sense(ScsiTask &task) {
     return bad_field(task, 2, 7);
   task.buffer.bytes.assign(kMaxMembers * kSmartBytes, 0);
   bool asks = page == kTemperature || page == kSolidState || page == kExceptions;
-  if (!asks || !volume_.formed())
+  if (!asks || !volume_.formed() || erasing_ != 0)
     return log_answer(task);
   task.data = &task.buffer;
   task.data_bytes = kSmartBytes;

@@ -76,12 +76,15 @@ struct Sense {
   uint16_t code = 0;
   std::optional<uint64_t> information;
   std::optional<Field> field;
+  std::optional<uint16_t> progress = {};  // of 65536; not together with a field
+  bool deferred = false;                  // of a command that had ended before
 
   // Writes it and returns its length, which is at most 64.
   uint8_t encode(std::span<uint8_t> out, bool descriptors) const;
 
  private:
-  void put_field(std::span<uint8_t> three) const;
+  bool specific() const { return field || progress; }
+  void put_specific(std::span<uint8_t> three) const;
 };
 
 }  // namespace revodrive

@@ -35,11 +35,13 @@ void ScsiDevice::request_sense(ScsiTask &task) {
   Sense sense;
   if (attention_ != 0)
     sense = {scsi::kUnitAttention, attention_, {}, {}};
+  else if (deferred_ != 0)
+    sense = deferred_sense();
   else if (volume_.formed() && not_ready().key != scsi::kNoSense)
     sense = not_ready();
   else if (degraded())
     sense = {scsi::kNoSense, scsi::kDriveLost, {}, {}};
-  attention_ = 0;
+  (attention_ != 0 ? attention_ : deferred_) = 0;
   std::array<uint8_t, 64> bytes;
   size_t length = sense.encode(bytes, task.cdb(1) & 1);
   reply(task, std::span(bytes).first(length), task.cdb(4));

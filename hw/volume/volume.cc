@@ -226,6 +226,13 @@ void Volume::cancel(VolumeRequest &request) {
   placement_->cancel(request);
 }
 
+uint16_t Volume::progress(const VolumeRequest &request) const {
+  uint16_t least = UINT16_MAX;
+  for (unsigned i = 0; i < members_; i++)
+    least = std::min(least, ports_[i]->progress(request));
+  return least;
+}
+
 void Volume::reset_links() {
   for (unsigned i = 0; i < members_; i++)
     ports_[i]->reset_link();

@@ -61,6 +61,7 @@ class Volume final : public BlockVolume, public MemberPortOwner, private Placeme
   bool formed() const override { return formed_; }
   bool opened() const override { return formed_ && placement_->opened(); }
   void erased(bool completely) override { placement_->erased(completely); }
+  uint16_t progress(const VolumeRequest &request) const override;
   bool zeroes() const override { return placement_->zeroes(); }
   uint32_t map_unit_sectors() const override { return placement_->unit_sectors(); }
   uint64_t sectors() const override { return formed_ ? placement_->sectors() : 0; }

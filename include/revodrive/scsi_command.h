@@ -55,11 +55,15 @@ class ScsiTarget {
   virtual bool has_lun(uint64_t lun) const = 0;
   virtual void execute(ScsiCommand &command) = 0;
   virtual void cancel(ScsiCommand &command) = 0;
+  // What goes on although its command has ended fails now: the members are about to be reset.
+  virtual void cut_short() = 0;
   // All commands have been cancelled before.
   virtual void reset(ScsiReset kind) = 0;
   // Without the commands in flight: the initiator saves those it can and executes the others anew.
   virtual void save(StreamWriter &out) const = 0;
   virtual void load(StreamReader &in) = 0;
+  // The machine runs with what was loaded.
+  virtual void resume() = 0;
 };
 
 }  // namespace revodrive
