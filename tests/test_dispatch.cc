@@ -381,6 +381,40 @@ START_TEST(saved_and_loaded_in_the_middle) {
 }
 END_TEST
 
+// Where the time of a request went that has just ended: nothing is left over, and the most of it
+// was with the members.
+static void spent_on_members(const DispatchBench &bench, const VolumeJob &job) {
+  Journey whole;
+  whole.start(job.start_ns);
+  whole.follow(job.before, Stage::kBridge);
+  whole.follow(job.last, Stage::kBridge);
+  ck_assert_int_eq(whole.at_ns(), bench.now_ns);
+  int64_t firmware_ns = whole.stage_ns(Stage::kPcie) + whole.stage_ns(Stage::kBridge);
+  ck_assert_int_gt(whole.stage_ns(Stage::kSata), 0);
+  ck_assert_int_lt(firmware_ns, whole.total_ns() / 2);
+}
+
+START_TEST(who_waits_for_the_map_went_the_way_of_its_commands) {
+  DispatchBench bench;
+  unsigned ends = 0;
+  bench.on_done = [&](VolumeJob &job) {
+    ends++;
+    spent_on_members(bench, job);
+  };
+  bench.run(VolumeOp::kOpen);
+  bench.run(VolumeOp::kWrite, 0, 64, 1);
+  bench.run(VolumeOp::kFlush);
+  bench.run(VolumeOp::kWrite, 0, 64, 2, true);
+  bench.run(VolumeOp::kTrim, 0, 64);
+  ck_assert_uint_eq(ends, 5);
+  bench.run(VolumeOp::kWrite, 0, 64, 3);
+  bench.submit(VolumeOp::kFlush);
+  bench.step();
+  bench.run(VolumeOp::kFlush);  // in the middle of another one's commit, and waits for its own
+  ck_assert_uint_eq(ends, 8);
+}
+END_TEST
+
 int main() {
   return test::run_tests(
       "dispatch",
@@ -390,5 +424,5 @@ int main() {
        trim_gives_zeroes_to_the_sector_and_reaches_the_members, members_are_written_evenly,
        a_full_volume_can_be_rewritten, a_flush_ends_after_what_came_before_it, storm,
        cancelled_requests_leave_nothing_behind, a_lost_member_and_its_return,
-       saved_and_loaded_in_the_middle});
+       saved_and_loaded_in_the_middle, who_waits_for_the_map_went_the_way_of_its_commands});
 }

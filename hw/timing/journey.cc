@@ -6,6 +6,15 @@
 
 namespace revodrive {
 
+void Journey::follow(const Journey &part, Stage before) {
+  reach(before, part.start_ns_);
+  int64_t at_ns = part.start_ns_;
+  for (size_t i = 0; i < kJourneyStages; i++) {
+    at_ns += part.ns_[i];
+    reach(static_cast<Stage>(i), at_ns);
+  }
+}
+
 void Journey::cut(int64_t at_ns) {
   // From the end of the way to its beginning.
   static constexpr Stage kBackwards[] = {

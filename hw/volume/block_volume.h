@@ -70,6 +70,7 @@ struct VolumeRequest {
   int64_t done_ns = 0;  // it is not done before
   VolumeFailure failure = VolumeFailure::kNone;
   uint64_t failed_lba = 0;                 // of the volume; kRead to kTrim
+  Journey before;                          // up to there: of the commands it had waited for
   Journey last;                            // of the member command that ended last
   std::array<Fis, kMaxMembers> answers{};  // kEach, kMember: last FIS of each
 

@@ -196,6 +196,7 @@ void Dispatch::end_change(VolumeRequest &request) {
   if (request.failed() || !commit)
     return host_.finish(request);
   request.phase = VolumeRequest::Phase::kCommit;
+  request.before.follow(request.last, Stage::kBridge);
   committing_.push_back(&request);
   commit_wanted_ = true;
 }
@@ -219,6 +220,14 @@ void Dispatch::begin_commit() {
   }
   covered_ = committing_.size();
   keeper_.commit(written_);
+}
+
+// While the map is read or stored all wait for that, and go its way.
+void Dispatch::map_step(const Journey &way) {
+  for (const Line *line : {&opening_, &line_, &committing_}) {
+    for (VolumeRequest *request : *line)
+      request->before.follow(way, Stage::kBridge);
+  }
 }
 
 void Dispatch::map_committed(VolumeFailure failure) {

@@ -70,6 +70,7 @@ class Dispatch final : public Placement, private MapKeeperOwner {
   void release_pending();
   void map_read(VolumeFailure failure) override;
   bool accept_map() override;
+  void map_step(const Journey &way) override;
   void map_committed(VolumeFailure failure) override;
   bool claim(uint32_t place);
   bool load_map(StreamReader &in);

@@ -57,8 +57,10 @@ void MapKeeper::ended(VolumeRequest &request) {
   host_.finish(request);
   if (request.failed() && failure_ == VolumeFailure::kNone)
     failure_ = request.failure;
-  if (--pending_ == 0)
-    next();
+  if (--pending_ > 0)
+    return;
+  owner_.map_step(request.last);
+  next();
 }
 
 void MapKeeper::flush() {

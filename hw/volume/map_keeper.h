@@ -27,6 +27,8 @@ class MapKeeperOwner {
   virtual void map_read(VolumeFailure failure) = 0;
   // False: the places in the map cannot be (two blocks in one).
   virtual bool accept_map() = 0;
+  // A step of read() or commit() has ended, by a command that went this way.
+  virtual void map_step(const Journey &way) = 0;
   // commit() has ended; after a failure it is as if it had not begun.
   virtual void map_committed(VolumeFailure failure) = 0;
 

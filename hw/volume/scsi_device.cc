@@ -16,18 +16,6 @@ namespace {
 constexpr uint64_t kNaa = uint64_t{0x5e83a97} << 36;
 constexpr uint64_t kPortBits = 0xF;
 
-// The way of the part that ended last is the way of the whole; before it the firmware was busy with
-// others, or the member was.
-void follow(Journey &whole, const Journey &part) {
-  whole.reach(Stage::kBridge, part.start_ns());
-  int64_t at_ns = part.start_ns();
-  for (size_t i = 0; i < kJourneyStages; i++) {
-    auto stage = static_cast<Stage>(i);
-    at_ns += part.stage_ns(stage);
-    whole.reach(stage, at_ns);
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<ScsiTarget> make_scsi_target(BlockVolume &volume, const IdentityProfile &identity) {
@@ -249,8 +237,11 @@ void ScsiDevice::volume_done(VolumeRequest &request) {
   auto &task = static_cast<ScsiTask &>(request);
   note_moved(task);
   task.ready_ns = std::max({task.ready_ns, volume_.now_ns(), task.done_ns});
-  if (task.command->journey)
-    follow(*task.command->journey, task.last);
+  // Between them the firmware was busy with others, or the member was.
+  if (Journey *journey = task.command->journey) {
+    journey->follow(task.before, Stage::kBridge);
+    journey->follow(task.last, Stage::kBridge);
+  }
   (this->*task.then)(task);
   settled_late(task);
 }

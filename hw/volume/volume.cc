@@ -143,6 +143,8 @@ void Volume::prepare(VolumeRequest &request) {
   request.failure = VolumeFailure::kNone;
   request.failed_lba = 0;
   request.done_ns = 0;
+  request.before.start(request.start_ns);
+  request.last.start(request.start_ns);
   request.queued = 0;
   request.running = 0;
   request.over = false;

@@ -46,6 +46,8 @@ class Journey {
     ns_[static_cast<size_t>(stage)] += until_ns - at_ns_;
     at_ns_ = until_ns;
   }
+  // Goes the way of `part`; until that begins it waits in `before`.
+  void follow(const Journey &part, Stage before);
   // The rest of what was planned does not happen: the journey is at `at_ns`, which may be earlier
   // than at_ns(). What is too much comes off the stages that a command meets last.
   void cut(int64_t at_ns);
