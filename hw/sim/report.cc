@@ -32,6 +32,13 @@ uint64_t member_change(const Report &report, const std::string &name) {
   return sum;
 }
 
+uint64_t host_write_bytes(const Report &report) {
+  auto volume = report.counters.find("volume_write_sectors");
+  uint64_t sectors = volume == report.counters.end() ? member_change(report, "write_sectors")
+                                                     : volume->second.after - volume->second.before;
+  return sectors * RD_SECTOR_BYTES;
+}
+
 std::vector<double> percentiles_of(const JobOptions &options) {
   if (!options.percentiles.empty())
     return options.percentiles;

@@ -60,6 +60,9 @@ std::vector<ReportJob> report_jobs(const Simulation &simulation);
 // Over all members, of the run alone: "nand_write_bytes". 0 if no member has such a counter.
 uint64_t member_change(const Report &report, const std::string &name);
 
+// What the host wrote in the run, without what a volume wrote for itself.
+uint64_t host_write_bytes(const Report &report);
+
 std::string json_report(const Report &report);
 std::string text_report(const Report &report);
 

@@ -230,7 +230,7 @@ void put_counters(JsonWriter &json, const Report &report) {
       json.put(name, change.after - change.before);
   }
   json.close();
-  uint64_t host_bytes = member_change(report, "write_sectors") * RD_SECTOR_BYTES;
+  uint64_t host_bytes = host_write_bytes(report);
   if (host_bytes > 0)
     json.put("write_amplification", static_cast<double>(member_change(report, "nand_write_bytes")) /
                                         static_cast<double>(host_bytes));

@@ -182,7 +182,7 @@ void say_card(std::string &text, const Report &report) {
       report.setup.members, decimal_size(static_cast<double>(report.setup.member_bytes)).c_str(),
       report.placement.c_str(), report.interrupted ? "; interrupted" : "");
   say_stages(text, report.stages);
-  uint64_t host_bytes = member_change(report, "write_sectors") * RD_SECTOR_BYTES;
+  uint64_t host_bytes = host_write_bytes(report);
   uint64_t flash_bytes = member_change(report, "nand_write_bytes");
   if (host_bytes > 0)
     say(text, "  flash writes: %s for %s of the host, write amplification %.2f\n",

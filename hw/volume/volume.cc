@@ -197,8 +197,10 @@ void Volume::finish(VolumeRequest &request) {
   request.map.close(!request.failed());
   if (!request.holes.empty())
     fill_holes(request);
-  if (request.failed() && !request.internal)
-    failed_++;
+  if (!request.internal) {
+    failed_ += request.failed();
+    written_ += request.op == VolumeOp::kWrite && !request.failed() ? request.sectors : 0;
+  }
   request.over = true;
   if (!request.submitting && !request.internal)
     client_->volume_done(request);
@@ -256,6 +258,7 @@ void Volume::query(const Visitor &visit) const {
   visit("volume_degraded", ready != members_);
   visit("volume_requests", requests_);
   visit("volume_failed", failed_);
+  visit("volume_write_sectors", written_);
   visit("volume_parts", sum.commands);
   visit("volume_parts_failed", sum.failed);
   visit("volume_parts_retried", sum.retried);
@@ -274,6 +277,7 @@ void Volume::save(StreamWriter &out) const {
   firmware_.save(out);
   out.put(requests_);
   out.put(failed_);
+  out.put(written_);
   for (unsigned i = 0; i < members_; i++)
     ports_[i]->save(out);
   placement_->save(out);
@@ -293,6 +297,7 @@ void Volume::load(StreamReader &in) {
   firmware_.load(in);
   in.get(requests_);
   in.get(failed_);
+  in.get(written_);
   for (unsigned i = 0; i < members_ && in.ok(); i++)
     ports_[i]->load(in);
   if (in.ok())

@@ -112,6 +112,7 @@ class Volume final : public BlockVolume, public MemberPortOwner, private Placeme
   Timeline firmware_;
   uint64_t requests_ = 0;
   uint64_t failed_ = 0;
+  uint64_t written_ = 0;  // sectors, by clients
 };
 
 // The SAS target in front of a volume; the volume must outlive it.

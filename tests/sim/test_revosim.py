@@ -271,6 +271,18 @@ def test_c070_depth_never_hurts(sim):
     assert all(later > 0.95 * earlier for earlier, later in zip(rates, rates[1:]))
 
 
+def test_bytes_of_a_map_are_not_the_hosts(sim):
+    """A flush after every few writes: the map is a good part of what the drives get."""
+    result = sim("--name=a", "--placement=vca-dispatch", "--set", "card.member_bytes=268435456", "--rw=randwrite",
+                 "--number_ios=1000", "--fsync=8", "--refill_buffers").json["revosim"]
+    changes = result["changes"]
+    flash, to_drives = (sum(changes[f"port{i}.{name}"] for i in range(4)) for name in
+                        ("nand_write_bytes", "write_sectors"))
+    assert changes["volume_write_sectors"] == 8 * 1000
+    assert to_drives > 1.5 * 8 * 1000
+    assert result["write_amplification"] == pytest.approx(flash / (4096 * 1000))
+
+
 def test_c091_compress_percentage(sim):
     """C091: 100 is fully compressible. What the drives wrote to flash shows it."""
     amplification = {}
