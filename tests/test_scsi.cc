@@ -3,6 +3,8 @@
 // The SCSI command set of the volume: what is done, what is refused, and with which sense.
 #include "scsi_bench.h"
 
+#include <algorithm>
+
 #include "random.h"
 #include "runner.h"
 
@@ -267,6 +269,27 @@ START_TEST(operations_are_reported_as_they_are) {
   ck_assert_uint_eq(be(bench.run({0xA3, 0x0C, 1, 0x8C, 0, 0, 0, 0, 0, 64}, 64), 1, 1), 1);
   bad_field(bench.run({0xA3, 0x0C, 1, 0x9E, 0, 0, 0, 0, 0, 64}, 64), 3);
   ck_assert_uint_eq(be(bench.run({0xA3, 0x0C, 2, 0x9E, 0, 0x10, 0, 0, 0, 64}, 64), 5, 1), 0x10);
+}
+END_TEST
+
+// A unit of a member lists what it takes, and refuses the rest.
+START_TEST(operations_of_a_member) {
+  ScsiBench bench;
+  ScsiJob &all = bench.run({0xA3, 0x0C, 0, 0, 0, 0, 0, 0, 16, 0}, 4096, {}, 1);
+  std::vector<uint64_t> listed;
+  for (uint64_t at = 4; at < 4 + be(all, 0, 4); at += 8)
+    listed.push_back(be(all, at, 1));
+  for (const ScsiOp &operation : ScsiDevice::operations()) {
+    bool known = std::count(listed.begin(), listed.end(), operation.opcode) > 0;
+    bool action = operation.action != ScsiOp::kNoAction;
+    auto number = static_cast<uint8_t>(action ? operation.action : 0);
+    ScsiJob &one = bench.run({0xA3, 0x0C, static_cast<uint8_t>(action ? 2 : 1), operation.opcode, 0,
+                              number, 0, 0, 0, 64},
+                             64, {}, 1);
+    ck_assert_uint_eq(be(one, 1, 1), known ? 3 : 1);
+    ScsiJob &job = bench.run({operation.opcode, number}, 512, {}, 1);
+    ck_assert_int_eq(job.command.status == 2 && job.code() == 0x2000, !known);
+  }
 }
 END_TEST
 
@@ -631,6 +654,7 @@ int main() {
                                   capacity_and_pages,
                                   mode_pages_can_be_read_and_the_cache_turned_off,
                                   operations_are_reported_as_they_are,
+                                  operations_of_a_member,
                                   stopped_and_started,
                                   health_of_the_members_in_log_pages,
                                   pass_through_gives_registers_back,

@@ -122,7 +122,7 @@ void ScsiDevice::dispatch(ScsiTask &task) {
   task.unit = static_cast<unsigned>(unit);
   bool opcode_known = false;
   task.operation = find(task.cdb(), &opcode_known);
-  bool here = task.operation && (unit == 0 || task.operation->has(ScsiOp::kEveryUnit));
+  bool here = task.operation && task.operation->known_to(task.unit);
   if (tell_pending(task, here && task.operation->has(ScsiOp::kNoAttention)))
     return;
   if (!here && opcode_known && !task.operation)

@@ -47,6 +47,7 @@ struct ScsiOp {
   std::array<uint8_t, 16> usage{};
 
   bool has(Flag flag) const { return (flags & flag) != 0; }
+  bool known_to(unsigned unit) const { return unit == 0 || has(kEveryUnit); }
 };
 
 // A command in progress. Made on first use and kept.
@@ -218,7 +219,7 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   void report_luns(ScsiTask &task);
   void report_operations(ScsiTask &task);
   void report_functions(ScsiTask &task);
-  Bytes all_operations(bool timeouts) const;
+  static Bytes all_operations(unsigned unit, bool timeouts);
   void read_buffer(ScsiTask &task);
   void write_buffer(ScsiTask &task);
 

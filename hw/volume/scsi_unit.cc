@@ -92,10 +92,12 @@ void ScsiDevice::report_luns(ScsiTask &task) {
   reply(task, bytes, task.be(6, 4));
 }
 
-ScsiDevice::Bytes ScsiDevice::all_operations(bool timeouts) const {
+ScsiDevice::Bytes ScsiDevice::all_operations(unsigned unit, bool timeouts) {
   constexpr uint8_t kTimeouts = 0x02, kAction = 0x01;
   Bytes bytes(4);
   for (const ScsiOp &operation : operations()) {
+    if (!operation.known_to(unit))
+      continue;
     bool action = operation.action != ScsiOp::kNoAction;
     size_t at = bytes.size();
     bytes.resize(at + 8);
@@ -120,11 +122,11 @@ void ScsiDevice::report_operations(ScsiTask &task) {
   if (option > kEither)
     return bad_field(task, 2, 2);
   if (option == kAll)
-    return reply(task, all_operations(timeouts), allocated);
+    return reply(task, all_operations(task.unit, timeouts), allocated);
   const ScsiOp *found = nullptr;
   bool with_actions = false;
   for (const ScsiOp &operation : operations()) {
-    if (operation.opcode != task.cdb(3))
+    if (operation.opcode != task.cdb(3) || !operation.known_to(task.unit))
       continue;
     bool action = operation.action != ScsiOp::kNoAction;
     with_actions |= action;
