@@ -333,6 +333,32 @@ START_TEST(health_of_the_members_in_log_pages) {
 }
 END_TEST
 
+START_TEST(log_pages_begin_where_they_are_asked_to) {
+  ScsiBench bench;
+  for (uint8_t page : {0x02, 0x03, 0x0D, 0x10, 0x11, 0x15, 0x2F, 0x36}) {
+    auto run = [&](unsigned first) -> ScsiJob & {
+      return bench.run({0x4D, 0, static_cast<uint8_t>(0x40 | page), 0, 0,
+                        static_cast<uint8_t>(first >> 8), static_cast<uint8_t>(first), 2, 0},
+                       512);
+    };
+    ScsiJob &whole = run(0);
+    uint64_t end = 4 + be(whole, 2, 2), last = 0;
+    for (uint64_t at = 4; at < end; at += 4 + be(whole, at + 3, 1)) {
+      for (uint64_t first = last + (at > 4); first <= be(whole, at, 2); first++) {
+        ScsiJob &rest = run(static_cast<unsigned>(first));
+        good(rest);
+        ck_assert_uint_eq(be(rest, 2, 2), end - at);
+        ck_assert_mem_eq(rest.window.data() + 4, whole.window.data() + at, end - at);
+      }
+      last = be(whole, at, 2);
+    }
+    bad_field(run(static_cast<unsigned>(last) + 1), 5);
+    bad_field(run(0xFFFF), 5);
+  }
+  bad_field(bench.run({0x4D, 0, 0x40, 0, 0, 0, 1, 0, 64}, 64), 5);
+}
+END_TEST
+
 START_TEST(pass_through_gives_registers_back) {
   ScsiBench bench;
   bench.volume.page[0] = 0x5A;
@@ -657,6 +683,7 @@ int main() {
                                   operations_of_a_member,
                                   stopped_and_started,
                                   health_of_the_members_in_log_pages,
+                                  log_pages_begin_where_they_are_asked_to,
                                   pass_through_gives_registers_back,
                                   commands_end_when_the_volume_does_and_cancel_is_silent,
                                   random_bytes,

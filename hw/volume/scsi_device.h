@@ -202,6 +202,7 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
     uint64_t failed = 0;
   };
   static Bytes log_errors(const Moved &moved);
+  static bool skip_parameters(uint8_t page, uint64_t first, Bytes *body);
   static Bytes log_self_tests();
   static Bytes log_background();
   Bytes log_temperature(const ScsiTask &task) const;

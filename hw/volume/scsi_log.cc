@@ -94,6 +94,21 @@ void ScsiDevice::log_sense(ScsiTask &task) {
   submit_each(task, smart(ata::kSmartReadData), &ScsiDevice::log_health);
 }
 
+// PARAMETER POINTER: the page begins with the parameter of that code, or the next one. False: there
+// is none.
+bool ScsiDevice::skip_parameters(uint8_t page, uint64_t first, Bytes *body) {
+  constexpr size_t kHeaderBytes = 4;
+  if (first == 0)
+    return true;
+  if (page == kSupported)
+    return false;  // it has pages
+  size_t at = 0;
+  while (at < body->size() && (uint64_t{(*body)[at]} << 8 | (*body)[at + 1]) < first)
+    at += kHeaderBytes + (*body)[at + 3];
+  body->erase(body->begin(), body->begin() + static_cast<ptrdiff_t>(at));
+  return !body->empty();
+}
+
 // A member that does not answer has nothing to say: the page tells of the others.
 void ScsiDevice::log_health(ScsiTask &task) {
   if ((task.cdb(2) & 0x3F) != kExceptions)
@@ -135,6 +150,8 @@ void ScsiDevice::log_answer(ScsiTask &task) {
       body = log_members();
       break;
   }
+  if (!skip_parameters(page, task.be(5, 2), &body))
+    return bad_field(task, 5);
   Bytes bytes{page, 0, 0, 0};
   put_be(bytes, 2, 2, body.size());
   bytes.insert(bytes.end(), body.begin(), body.end());
