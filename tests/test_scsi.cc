@@ -212,6 +212,11 @@ START_TEST(capacity_and_pages) {
   ScsiJob &sixteen = bench.run({0x9E, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32}, 32);
   ck_assert_uint_eq(be(sixteen, 0, 8), FakeVolume::kSectors - 1);
   ck_assert_uint_eq(be(sixteen, 14, 1), 0x80);
+  bad_field(bench.run({0x25, 0, 0, 0, 0, 1}, 8), 5, 0);
+  bad_field(bench.run({0x25, 0, 0, 0, 0, 0, 0, 0, 1}, 8), 8, 0);
+  bad_field(bench.run({0x9E, 0x10, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 32}, 32), 9, 0);
+  bad_field(bench.run({0x9E, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 1}, 32), 14, 0);
+  bad_field(bench.run({0x28, 0, 0, 0, 0, 0, 0x12, 0, 1}, 512), 6, 4);  // a group number
   ScsiJob &list = bench.run({0x12, 1, 0, 0, 255}, 255);
   ck_assert_uint_eq(be(list, 3, 1), 8);
   for (size_t i = 0; i < be(list, 3, 1); i++) {
@@ -255,6 +260,23 @@ START_TEST(mode_pages_can_be_read_and_the_cache_turned_off) {
   refused(bench.run({0x15, 0x10, 0, 0, 3}, 3), 5, 0x1A00);
   refused(bench.run({0x15, 0x10, 0, 0, 10}, 10, std::vector<uint8_t>{0, 0, 0, 0, 8, 18, 0}), 5,
           0x1A00);
+}
+END_TEST
+
+START_TEST(mode_lists_are_pointed_into) {
+  ScsiBench bench;
+  auto refused_at = [&](std::initializer_list<uint8_t> cdb, const std::vector<uint8_t> &list,
+                        int byte, int bit) {
+    ScsiJob &job = bench.run(cdb, static_cast<uint32_t>(list.size()), list);
+    refused(job, 5, 0x2600);
+    ck_assert_int_eq(job.field(), byte);
+    ck_assert_int_eq(job.bit(), bit);
+    ck_assert(!job.in_cdb());
+  };
+  refused_at({0x15, 0x10, 0, 0, 4}, {0, 0, 0, 16}, 3, -1);
+  refused_at({0x55, 0x10, 0, 0, 0, 0, 0, 0, 8}, {0, 0, 0, 0, 0, 0, 0, 16}, 6, -1);
+  refused_at({0x15, 0x10, 0, 0, 8}, {0, 0, 0, 0, 0x48, 1, 0, 0}, 4, 6);
+  refused_at({0x15, 0x10, 0, 0, 8}, {0, 0, 0, 0, 0x3E, 1, 0, 0}, 4, 5);
 }
 END_TEST
 
@@ -679,6 +701,7 @@ int main() {
                                   write_same_writes_or_unmaps,
                                   capacity_and_pages,
                                   mode_pages_can_be_read_and_the_cache_turned_off,
+                                  mode_lists_are_pointed_into,
                                   operations_are_reported_as_they_are,
                                   operations_of_a_member,
                                   stopped_and_started,

@@ -118,7 +118,7 @@ void ScsiDevice::mode_select(ScsiTask &task) {
     return;
   size_t descriptors = short_form ? list[3] : size_t{list[6]} << 8 | list[7];
   if (descriptors != 0 && descriptors != kBlockDescriptor)
-    return bad_parameter(task, static_cast<uint16_t>(header - 1));
+    return bad_parameter(task, short_form ? 3 : 6);
   size_t at = header + descriptors;
   if (at > length)
     return check(task, {scsi::kIllegalRequest, scsi::kListLength, {}, {}});
@@ -151,8 +151,9 @@ bool ScsiDevice::take_page(ScsiTask &task, std::span<const uint8_t> list, size_t
   constexpr uint8_t kSubpageFormat = 0x40;
   auto byte = static_cast<uint16_t>(at);
   bool known = std::find(std::begin(kPages), std::end(kPages), list[at] & kAll) != std::end(kPages);
-  if (!known || (list[at] & kSubpageFormat)) {
-    bad_parameter(task, byte, 5);
+  bool subpage = list[at] & kSubpageFormat;
+  if (!known || subpage) {
+    bad_parameter(task, byte, subpage ? 6 : 5);
     return false;
   }
   Bytes now = mode_page(list[at] & kAll, false, false);
