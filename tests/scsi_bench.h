@@ -31,6 +31,7 @@ class FakeVolume final : public BlockVolume {
   bool hold = false;
   bool is_formed = true;
   bool is_open = true;
+  bool is_damaged = false;
   uint32_t unit = 1;
   unsigned erasures = 0;
   VolumeFailure failure = VolumeFailure::kNone;  // of every request to come
@@ -66,6 +67,7 @@ class FakeVolume final : public BlockVolume {
   }
   void set_client(VolumeClient *it) override { client = it; }
   bool opened() const override { return is_open; }
+  bool damaged() const override { return is_damaged; }
   void erased(bool completely) override { erasures += completely ? 1 : 100; }
   uint16_t done_share = 0;
   uint16_t progress(const VolumeRequest &) const override { return done_share; }

@@ -523,6 +523,24 @@ START_TEST(an_erase_that_was_cut_short_has_to_be_repeated) {
 }
 END_TEST
 
+// Every one who asks hears it, and an erase is let in.
+START_TEST(a_map_that_cannot_be_used_is_told) {
+  ScsiBench bench;
+  bench.volume.is_open = false;
+  bench.volume.is_damaged = true;
+  refused(bench.run({0x00}), 2, 0x0403);
+  refused(bench.run({0x25}, 8), 2, 0x0403);
+  refused(bench.run({0x28, 0, 0, 0, 0, 5, 0, 0, 1}, 512), 2, 0x0403);
+  ScsiJob &sense = bench.run({0x03, 0, 0, 0, 64}, 64);
+  ck_assert_uint_eq(be(sense, 2, 1), 2);
+  ck_assert_uint_eq(be(sense, 12, 2), 0x0403);
+  ck_assert_uint_eq(be(bench.run({0x4D, 0, 0x6F, 0, 0, 0, 0, 0, 64}, 64), 8, 2), 0x5D10);
+  ck_assert_uint_eq(be(bench.run({0x4D, 0, 0x76, 0, 0, 0, 0, 0, 64}, 64), 8, 1), 2);
+  good(bench.run({0x48, 0x02}));
+  ck_assert_uint_eq(bench.volume.erasures, 1);
+}
+END_TEST
+
 // sg_format: FMTDATA and CMPLST with a list header, short or long, IMMED in it.
 START_TEST(format_lists) {
   struct {
@@ -714,6 +732,7 @@ int main() {
                                   claims_end_with_their_commands,
                                   nothing_else_runs_while_the_volume_is_erased,
                                   an_erase_that_was_cut_short_has_to_be_repeated,
+                                  a_map_that_cannot_be_used_is_told,
                                   format_lists,
                                   an_immediate_erase_goes_on_after_its_status,
                                   an_immediate_erase_is_cut_short_by_a_reset,

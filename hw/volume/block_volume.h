@@ -147,6 +147,8 @@ class BlockVolume {
   virtual bool formed() const = 0;  // false: there were never enough members
   // Reads and writes may come; otherwise a request kOpen has to end first.
   virtual bool opened() const = 0;
+  // Its map was read, and cannot be used: only an erase helps.
+  virtual bool damaged() const = 0;
   // All members were just erased, or may have been in part.
   virtual void erased(bool completely) = 0;
   // How much of the time of a request's member commands has passed, of 65536; the slowest one's.

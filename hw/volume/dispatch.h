@@ -31,6 +31,7 @@ class Dispatch final : public Placement, private MapKeeperOwner {
   uint64_t sectors() const override { return layout_.units * kUnit; }
   uint64_t member_sectors() const override { return layout_.end_lba; }
   bool opened() const override { return keeper_.state() == MapKeeper::State::kReady; }
+  bool damaged() const override { return keeper_.state() == MapKeeper::State::kBad; }
   bool keeps_map() const override { return true; }
   bool zeroes() const override { return true; }
   uint32_t unit_sectors() const override { return kUnit; }

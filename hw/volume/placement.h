@@ -56,6 +56,7 @@ class Placement {
   virtual uint64_t sectors() const = 0;         // of the volume
   virtual uint64_t member_sectors() const = 0;  // that each member has to have
   virtual bool opened() const = 0;
+  virtual bool damaged() const = 0;
   virtual bool keeps_map() const = 0;  // a flush is more than a flush of all members
   virtual bool zeroes() const = 0;
   virtual uint32_t unit_sectors() const = 0;

@@ -195,7 +195,8 @@ bool ScsiDevice::check_ready(ScsiTask &task) {
   if (!task.operation->has(ScsiOp::kVolume))
     return true;
   Sense sense = not_ready();
-  if (task.operation->handler == &ScsiDevice::erase && sense.key == scsi::kMediumError)
+  bool helps = sense.key == scsi::kMediumError || sense.code == scsi::kManual;
+  if (helps && task.operation->handler == &ScsiDevice::erase)
     return true;
   if (sense.key != scsi::kNoSense)
     check(task, sense);
@@ -212,6 +213,8 @@ Sense ScsiDevice::not_ready() const {
     return erase_sense();
   if (erase_failed_ != 0)
     return {scsi::kMediumError, erase_failed_, {}, {}};
+  if (volume_.damaged())
+    return {scsi::kNotReady, scsi::kManual, {}, {}};
   return {};
 }
 

@@ -2,7 +2,8 @@
 //
 // LOG SENSE (SPC-4 6.8, 7.3; SBC-3 6.4): health of the members as one. The values come from the
 // members' own SMART at the time of the command. The vendor page 36h has a parameter for the volume
-// (code 0: bit 0 set when degraded) and one for each member (code 1 and up: MemberState).
+// (code 0: bit 0 set when degraded, bit 1 when its map cannot be used) and one for each member
+// (code 1 and up: MemberState).
 #include <algorithm>
 
 #include "revodrive/ata.h"
@@ -207,7 +208,7 @@ ScsiDevice::Bytes ScsiDevice::log_solid_state(const ScsiTask &task) const {
 }
 
 ScsiDevice::Bytes ScsiDevice::log_exceptions(const ScsiTask &task) const {
-  uint16_t code = degraded() ? scsi::kDriveLost : scsi::kNothing;
+  uint16_t code = degraded() || volume_.damaged() ? scsi::kDriveLost : scsi::kNothing;
   for (const Fis &answer : task.answers) {
     if (code == scsi::kNothing && answer[5] == kFailingLow && answer[6] == kFailingHigh)
       code = scsi::kFailurePredicted;
@@ -219,7 +220,8 @@ ScsiDevice::Bytes ScsiDevice::log_exceptions(const ScsiTask &task) const {
 }
 
 ScsiDevice::Bytes ScsiDevice::log_members() const {
-  Bytes bytes{0, 0, kBinaryList, 1, degraded()};
+  auto state = static_cast<uint8_t>((degraded() ? 1 : 0) | (volume_.damaged() ? 2 : 0));
+  Bytes bytes{0, 0, kBinaryList, 1, state};
   for (unsigned i = 0; i < volume_.members(); i++)
     bytes.insert(bytes.end(), {0, static_cast<uint8_t>(i + 1), kBinaryList, 1,
                                static_cast<uint8_t>(volume_.state(i))});

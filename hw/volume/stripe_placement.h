@@ -20,6 +20,7 @@ class StripePlacement final : public Placement {
   uint64_t sectors() const override { return stripe_.sectors(); }
   uint64_t member_sectors() const override { return stripe_.member_sectors(); }
   bool opened() const override { return stripe_.member_sectors() > 0; }
+  bool damaged() const override { return false; }
   bool keeps_map() const override { return false; }
   bool zeroes() const override { return false; }
   uint32_t unit_sectors() const override { return 1; }

@@ -60,6 +60,7 @@ class Volume final : public BlockVolume, public MemberPortOwner, private Placeme
   void reset_links() override;
   bool formed() const override { return formed_; }
   bool opened() const override { return formed_ && placement_->opened(); }
+  bool damaged() const override { return formed_ && placement_->damaged(); }
   void erased(bool completely) override { placement_->erased(completely); }
   uint16_t progress(const VolumeRequest &request) const override;
   bool zeroes() const override { return placement_->zeroes(); }
