@@ -91,7 +91,8 @@ def test_unmap(boot):
     assert boot()[1].read(13, 300) == bytes(300 * 512)
 
 
-def test_somebodys_ssds_are_not_taken(launch, tmp_path):
+@pytest.mark.parametrize("immediate", [False, True])
+def test_somebodys_ssds_are_not_taken(launch, tmp_path, immediate):
     """Stamped images: refused, untouched, and taken over by FORMAT UNIT."""
     words = []
     for i in range(4):
@@ -105,7 +106,7 @@ def test_somebodys_ssds_are_not_taken(launch, tmp_path):
     assert counter(vm, "volume-map-state") == 2
     assert "SSD 0 has no map, but something in its first sectors" in vm.log()
     assert (tmp_path / "m0").read_bytes()[:4096] == stamp(0, 8)
-    format_unit(disk)
+    (format_immediately if immediate else format_unit)(disk)
     assert disk.read(0, 8) == bytes(4096)
     disk.write(0, stamp(0, 8))
     assert disk.read(0, 8) == stamp(0, 8)
@@ -116,6 +117,24 @@ def format_unit(disk):
     while request.completion is None:
         disk.bridge.sleep(500 * MS)
     disk.finish(request)
+
+
+def format_immediately(disk):
+    """As sg_format does: its command has ended at once, and it asks how far the volume is."""
+    disk.run([0x04, 0x18], b"\0\x02\0\0")
+    seen = []
+    while True:
+        sense = disk.run([0x03, 0, 0, 0, 18], length=18)
+        if sense[2] == 0:
+            break
+        assert (sense[2], sense[12:14], sense[15]) == (NOT_READY, b"\x04\x04", 0x80)
+        if not seen:
+            with pytest.raises(ScsiError) as error:
+                disk.run([0x00])
+            assert (error.value.key, error.value.code) == (NOT_READY, 0x0404)
+        seen.append(int.from_bytes(sense[16:18], "big"))
+        disk.bridge.sleep(MS // 5)
+    assert seen == sorted(seen) and len(set(seen)) > 2
 
 
 @pytest.mark.parametrize("how", ["zeroed", "swapped", "resized"])
