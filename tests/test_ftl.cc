@@ -250,6 +250,28 @@ START_TEST(worn_blocks_retire) {
 }
 END_TEST
 
+// A drive that cannot do without its last superblocks goes on with them, and counts no block twice.
+START_TEST(no_more_retire_than_there_are) {
+  Random random(test::seed());
+  FlashProfile profile = test_flash();
+  profile.raw_permille = 1500;
+  profile.block_fail_ppb = 1'000'000'000;
+  profile.spare_blocks_permille = 5;
+  Books books(profile, 16 * kMiB);
+  uint64_t blocks = books.ftl.geometry().block_count() + books.ftl.spare_blocks();
+  uint64_t rounds = 0;
+  while (books.ftl.counts().erases * books.ftl.geometry().dies * books.ftl.geometry().planes <
+         4 * blocks) {
+    for (uint64_t i = 0; i < books.units; i++)
+      books.write(static_cast<uint32_t>(random.below(books.units)));
+    ck_assert_uint_lt(++rounds, 10000);
+  }
+  books.check("at the end of its life");
+  ck_assert_uint_gt(books.ftl.retired_blocks(), books.ftl.spare_blocks());
+  ck_assert_uint_le(books.ftl.retired_blocks(), blocks);
+}
+END_TEST
+
 START_TEST(presets_hold_every_unit) {
   for (auto fill : {Ftl::Fill::kSequential, Ftl::Fill::kShuffled}) {
     FlashProfile profile = test_flash();
@@ -502,8 +524,8 @@ int main() {
   return test::run_tests(
       "ftl", {c079_books_add_up, logs_stay_bounded, write_amplification_of_random_writes,
               sequential_overwrites_move_nothing, trim_frees_superblocks, wear_is_levelled,
-              worn_blocks_retire, presets_hold_every_unit, dealt_drives_are_like_loaded_ones,
-              steady_preset_is_steady, saved_books_go_on, runs_are_compact,
-              summary_keeps_what_counts, damaged_streams_are_refused, geometry_of_all_sizes,
-              geometry_that_cannot_be, memory_of_a_full_card});
+              worn_blocks_retire, no_more_retire_than_there_are, presets_hold_every_unit,
+              dealt_drives_are_like_loaded_ones, steady_preset_is_steady, saved_books_go_on,
+              runs_are_compact, summary_keeps_what_counts, damaged_streams_are_refused,
+              geometry_of_all_sizes, geometry_that_cannot_be, memory_of_a_full_card});
 }

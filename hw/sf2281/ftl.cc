@@ -392,6 +392,8 @@ void Ftl::wear_out(Superblock &block) {
   uint64_t luck = draw();
   if (luck % kBillion >= chance)
     return;
+  if (spares_ == 0 && block.failed)
+    return;  // given up already; it works on as long as the drive cannot do without it
   (luck >> 32 & 1 ? counts_.program_fails : counts_.erase_fails)++;
   retired_++;
   if (spares_ > 0)
