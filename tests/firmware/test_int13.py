@@ -64,7 +64,7 @@ def card(drives, paths, first="", bus=None, bootindex=0):
 
 
 def judge(machine):
-    match = machine.wait_for(r"VERDICT (\w+) checks ([0-9a-f]+)")
+    match = machine.wait_for(r"VERDICT (\w+) checks ([0-9a-f]{8}) bad")
     assert "FAILED" not in machine.console()
     assert match[1] == "GOOD" and int(match[2], 16) > 50
     assert machine.wait_end() == 1  # isa-debug-exit: 2 * 0 + 1
