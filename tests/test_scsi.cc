@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // The SCSI command set of the volume: what is done, what is refused, and with which sense.
-#include "scsi_bench.h"
+#include "scsi_judge.h"
 
 #include <algorithm>
 
@@ -9,34 +9,6 @@
 #include "runner.h"
 
 using namespace revodrive;
-
-namespace {
-
-void good(const ScsiJob &job) {
-  ck_assert_msg(job.command.status == 0, "sense %x %04x", job.key(), job.code());
-}
-
-void refused(const ScsiJob &job, uint8_t key, unsigned code) {
-  ck_assert_uint_eq(job.command.status, 2);
-  ck_assert_uint_eq(job.key(), key);
-  ck_assert_uint_eq(job.code(), code);
-}
-
-void bad_field(const ScsiJob &job, int byte, int bit = -1) {
-  refused(job, 5, 0x2400);
-  ck_assert_int_eq(job.field(), byte);
-  ck_assert_int_eq(job.bit(), bit);
-  ck_assert(job.in_cdb());
-}
-
-uint64_t be(const ScsiJob &job, size_t at, size_t count) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < count; i++)
-    value = value << 8 | const_cast<ScsiJob &>(job).window.data()[at + i];
-  return value;
-}
-
-}  // namespace
 
 START_TEST(power_on_is_told_once_and_not_to_inquiry) {
   FakeVolume volume;

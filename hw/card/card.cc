@@ -213,10 +213,10 @@ void Card::block_done(uint64_t token, int error) {
 void Card::reset(rd_reset kind) {
   Entry entry(*this);
   bridge_.reset();
-  if (volume_)
+  if (volume_) {
     scsi_->cut_short();
-  if (volume_)
     volume_->drop_all(kind == RD_RESET_POWER);
+  }
   link_.clear();
   for (auto &member : members_) {
     if (member)

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "card/builtin_profiles.h"
 #include "revodrive/error.h"
@@ -129,37 +130,39 @@ bool ProfileFile::load_layer(const char *source, int depth, rd_error *error) {
   g_autofree char *base = g_key_file_get_string(layer.get(), kOwnSection, kBase, nullptr);
   if (base && !load_layer(base, depth + 1, error))
     return false;
-  return overlay(layer.get(), source, text, error);
+  return overlay(layer.get(), source, std::move(text), error);
 }
 
-bool ProfileFile::overlay(GKeyFile *layer, const char *label, const std::string &text,
-                          rd_error *error) {
+bool ProfileFile::overlay(GKeyFile *layer, const char *label, std::string text, rd_error *error) {
   g_auto(GStrv) sections = g_key_file_get_groups(layer, nullptr);
   for (char **section = sections; *section; section++) {
     g_auto(GStrv) keys = g_key_file_get_keys(layer, *section, nullptr, nullptr);
     for (char **key = keys; key && *key; key++) {
       if (std::strcmp(*section, kOwnSection) == 0 && std::strcmp(*key, kBase) == 0)
         continue;
-      std::string where = place_of(label, text, *section, *key);
-      if (!check(*section, *key, where, error))
-        return false;
+      if (!knows(*section, *key))
+        return refuse(*section, *key, place_of(label, text, *section, *key), error);
       g_autofree char *value = g_key_file_get_value(layer, *section, *key, nullptr);
       g_key_file_set_value(file_.get(), *section, *key, value ? value : "");
-      places_[std::string(*section) + "." + *key] = where;
+      places_[std::string(*section) + "." + *key] = layers_.size();
     }
   }
+  layers_.push_back({label, std::move(text)});
   return true;
 }
 
-bool ProfileFile::check(const char *section, const char *key, const std::string &where,
-                        rd_error *error) const {
+bool ProfileFile::knows(std::string_view section, std::string_view key) const {
+  return std::any_of(known_.begin(), known_.end(), [&](const Key &known) {
+    return section == known.section && key == known.key;
+  });
+}
+
+bool ProfileFile::refuse(const char *section, const char *key, const std::string &where,
+                         rd_error *error) const {
   std::string sections;
   bool section_known = std::strcmp(section, kOwnSection) == 0;
   for (const Key &known : known_) {
-    bool here = std::strcmp(known.section, section) == 0;
-    if (here && std::strcmp(known.key, key) == 0)
-      return true;
-    section_known |= here;
+    section_known |= std::strcmp(known.section, section) == 0;
     std::string word = std::string("[") + known.section + "]";
     if (sections.find(word) == std::string::npos)
       sections += (sections.empty() ? "" : ", ") + word;
@@ -186,8 +189,8 @@ bool ProfileFile::set(const char *overrides, rd_error *error) {
     }
     std::string where = std::string("value '") + text + "'";
     *dot = *equals = '\0';
-    if (!check(text, dot + 1, where, error))
-      return false;
+    if (!knows(text, dot + 1))
+      return refuse(text, dot + 1, where, error);
     g_key_file_set_value(file_.get(), text, dot + 1, equals + 1);
     places_.erase(std::string(text) + "." + (dot + 1));
     plain_ = false;
@@ -197,7 +200,10 @@ bool ProfileFile::set(const char *overrides, rd_error *error) {
 
 std::string ProfileFile::where(const char *section, const char *key) const {
   auto found = places_.find(std::string(section) + "." + key);
-  return found != places_.end() ? found->second : name_;
+  if (found == places_.end())
+    return name_;
+  const Layer &layer = layers_[found->second];
+  return place_of(layer.label.c_str(), layer.text, section, key);
 }
 
 std::string ProfileFile::name() const {

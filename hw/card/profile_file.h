@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "revodrive/host.h"
@@ -46,15 +47,21 @@ class ProfileFile {
     void operator()(GKeyFile *file) const { g_key_file_free(file); }
   };
   bool load_layer(const char *source, int depth, rd_error *error);
-  bool overlay(GKeyFile *layer, const char *label, const std::string &text, rd_error *error);
-  // `where` begins the message.
-  bool check(const char *section, const char *key, const std::string &where, rd_error *error) const;
+  bool overlay(GKeyFile *layer, const char *label, std::string text, rd_error *error);
+  bool knows(std::string_view section, std::string_view key) const;
+  // Of a key that nobody knows; `where` begins the message. False.
+  bool refuse(const char *section, const char *key, const std::string &where,
+              rd_error *error) const;
 
   std::unique_ptr<GKeyFile, Free> file_;
   Known known_;
   std::string name_;
-  std::map<std::string, std::string> places_;  // of "section.key"
-  bool plain_ = true;                          // nothing but a built-in profile
+  struct Layer {
+    std::string label, text;
+  };
+  std::vector<Layer> layers_;             // the lowest first
+  std::map<std::string, size_t> places_;  // the layer of "section.key"
+  bool plain_ = true;                     // nothing but a built-in profile
 };
 
 }  // namespace revodrive

@@ -232,10 +232,7 @@ uint32_t Ftl::victim() {
     number = coldest();
   if (number == 0)
     number = pick_victim();
-  victim_ = number;
-  if (number != 0)
-    walk_ = walk(blocks_[number]);
-  return number;
+  return number == 0 ? 0 : collect(number);
 }
 
 uint32_t Ftl::idle_victim() {
@@ -244,6 +241,10 @@ uint32_t Ftl::idle_victim() {
   uint32_t number = pick_victim();
   if (number == 0 || blocks_[number].valid * (kIdleCost + 1) > geometry_.data_bytes * kIdleCost)
     return 0;
+  return collect(number);
+}
+
+uint32_t Ftl::collect(uint32_t number) {
   victim_ = number;
   walk_ = walk(blocks_[number]);
   return number;

@@ -150,6 +150,7 @@ class Ftl {
   void close(Stream stream);
   uint32_t least_worn_free() const;
   uint32_t pick_victim() const;
+  uint32_t collect(uint32_t superblock);
   uint32_t free_share(uint64_t permille) const;
   uint32_t coldest() const;
   double benefit(const Superblock &block) const;

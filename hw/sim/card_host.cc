@@ -1,31 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/card_host.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <new>
 
+#include "sim/large_pages.h"
 #include "sim/user_error.h"
 
 namespace revodrive::sim {
-
-namespace {
-
-// A simulation is after speed, and touches most of the map soon. A system that has no large pages
-// goes on with small ones.
-void ask_for_large_pages(void *memory, size_t bytes) {
-  constexpr uintptr_t kPage = 2 << 20;
-  auto first = (reinterpret_cast<uintptr_t>(memory) + kPage - 1) / kPage * kPage;
-  auto end = (reinterpret_cast<uintptr_t>(memory) + bytes) / kPage * kPage;
-  if (first < end)
-    madvise(reinterpret_cast<void *>(first), end - first, MADV_HUGEPAGE);
-}
-
-}  // namespace
 
 const rd_host_ops CardHost::kOps = {
     .now_ns = [](void *host) { return self(host).now_ns_; },
@@ -71,7 +56,7 @@ const rd_host_ops CardHost::kOps = {
           if (TimelineTrace *trace = self(host).trace_)
             trace->add(track, label, start_ns, end_ns);
         },
-    .table_memory = [](void *, void *memory, size_t bytes) { ask_for_large_pages(memory, bytes); },
+    .table_memory = ask_for_large_pages,
 };
 
 CardHost::CardHost(const rd_card_config &config, size_t memory_bytes, bool spans)

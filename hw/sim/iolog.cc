@@ -224,9 +224,8 @@ class IologWriter final : public IssueLog {
 
  private:
   void begin() {
-    if (begun_)
+    if (file_.begun())
       return;
-    begun_ = true;
     file_.write("fio version 3 iolog\n");
     for (const char *action : {"add", "open"})
       for (const std::string &name : files_)
@@ -236,7 +235,6 @@ class IologWriter final : public IssueLog {
   OutputFile file_;
   std::vector<std::string> files_;
   int64_t last_us_ = 0;
-  bool begun_ = false;
 };
 
 }  // namespace

@@ -41,6 +41,8 @@ class OutputFile {
   OutputFile(const OutputFile &) = delete;
   OutputFile &operator=(const OutputFile &) = delete;
 
+  // Something was written.
+  bool begun() const { return begun_; }
   // Each ends the old contents, if it is the first. What goes wrong is kept for close().
   void write(std::string_view text);
   void print(const char *format, ...) __attribute__((format(printf, 2, 3)));

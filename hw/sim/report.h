@@ -27,8 +27,7 @@ struct ReportJob {
   unsigned jobs = 1;
   const JobOptions *options = nullptr;
   JobStats stats;
-  uint64_t energy_uj =
-      0;  // of the whole card, see RunningJob; of a group: until its last job ended
+  uint64_t energy_uj = 0;  // see RunningJob; of a group: until its last job ended
 };
 
 // A counter of the card before and after the run.

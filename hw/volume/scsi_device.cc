@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "volume/volume.h"
 
@@ -123,8 +124,9 @@ void ScsiDevice::dispatch(ScsiTask &task) {
   bool opcode_known = false;
   task.operation = find(task.cdb(), &opcode_known);
   bool here = task.operation && task.operation->known_to(task.unit);
-  if (tell_pending(task, here && task.operation->has(ScsiOp::kNoAttention)))
-    return;
+  bool quiet = here && task.operation->has(ScsiOp::kNoAttention);
+  if (Sense pending = quiet ? Sense() : take_pending(); pending.key != scsi::kNoSense)
+    return check(task, pending);
   if (!here && opcode_known && !task.operation)
     return bad_field(task, 1, 4);
   if (!here)
@@ -137,16 +139,16 @@ void ScsiDevice::dispatch(ScsiTask &task) {
   (this->*task.operation->handler)(task);
 }
 
-// What is told instead of the command, once. True: the command is settled.
-bool ScsiDevice::tell_pending(ScsiTask &task, bool quiet) {
-  if (quiet || (attention_ == 0 && deferred_ == 0))
-    return false;
-  Sense sense{scsi::kUnitAttention, attention_, {}, {}};
-  if (attention_ == 0)
-    sense = deferred_sense();
-  (attention_ != 0 ? attention_ : deferred_) = 0;
-  check(task, sense);
-  return true;
+// What is told instead of a command, once: a unit attention, then the fate of an erase of the
+// device's own that changed nothing after its status was good. No sense: nothing.
+Sense ScsiDevice::take_pending() {
+  if (attention_ != 0)
+    return {scsi::kUnitAttention, std::exchange(attention_, uint16_t{0}), {}, {}};
+  if (deferred_ == 0)
+    return {};
+  Sense sense{scsi::kMediumError, std::exchange(deferred_, uint16_t{0}), {}, {}};
+  sense.deferred = true;
+  return sense;
 }
 
 // The first commands wait until the map of the volume has been read.

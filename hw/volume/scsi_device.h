@@ -114,7 +114,7 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   static const ScsiOp *find(const std::array<uint8_t, 16> &cdb, bool *opcode_known);
   bool check_cdb(ScsiTask &task);
   bool check_ready(ScsiTask &task);
-  bool tell_pending(ScsiTask &task, bool quiet);
+  Sense take_pending();
   Sense not_ready() const;
   void open(ScsiTask &task);
   void volume_opened(ScsiTask &task);
@@ -243,8 +243,8 @@ class ScsiDevice final : public ScsiTarget, private VolumeClient {
   void erase_undone(ScsiTask &task);
   void erase_over(ScsiTask &task);
   void erase_cut();
+  uint16_t erase_failure() const;
   Sense erase_sense() const;
-  Sense deferred_sense() const;
 
   BlockVolume &volume_;
   IdentityProfile identity_;

@@ -142,10 +142,14 @@ void ScsiDevice::cut_short() {
     cancel(own_command_);
 }
 
+// What the erase that runs has come to if it fails.
+uint16_t ScsiDevice::erase_failure() const {
+  return erasing_ == scsi::kFormatting ? scsi::kFormatFailed : scsi::kSanitizeFailed;
+}
+
 void ScsiDevice::erase_cut() {
-  bool format = erasing_ == scsi::kFormatting;
+  erase_failed_ = erase_failure();
   erasing_ = 0;
-  erase_failed_ = format ? scsi::kFormatFailed : scsi::kSanitizeFailed;
   volume_.erased(false);
 }
 
@@ -157,13 +161,6 @@ Sense ScsiDevice::erase_sense() const {
     if (task->command && task->erases && task->then == &ScsiDevice::erase_end)
       sense.progress = volume_.progress(*task);
   }
-  return sense;
-}
-
-// Of one that changed nothing, after its status was good.
-Sense ScsiDevice::deferred_sense() const {
-  Sense sense{scsi::kMediumError, deferred_, {}, {}};
-  sense.deferred = true;
   return sense;
 }
 
@@ -186,9 +183,7 @@ void ScsiDevice::erase_end(ScsiTask &task) {
   auto members = std::span(task.answers).first(volume_.members());
   if (task.failed() && std::all_of(members.begin(), members.end(), refused))
     return erase_undo(task);
-  bool format = erasing_ == scsi::kFormatting;
-  uint16_t failed = format ? scsi::kFormatFailed : scsi::kSanitizeFailed;
-  erase_failed_ = task.failed() ? failed : 0;
+  erase_failed_ = task.failed() ? erase_failure() : uint16_t{0};
   volume_.erased(!task.failed());
   erase_over(task);
 }
@@ -205,7 +200,7 @@ void ScsiDevice::erase_undo(ScsiTask &task) {
 void ScsiDevice::erase_undone(ScsiTask &task) {
   task.failure = task.undone == VolumeFailure::kNone ? VolumeFailure::kAborted : task.undone;
   if (task.command == &own_command_)
-    deferred_ = erasing_ == scsi::kFormatting ? scsi::kFormatFailed : scsi::kSanitizeFailed;
+    deferred_ = erase_failure();
   erase_over(task);
 }
 

@@ -32,16 +32,11 @@ void ScsiDevice::test_unit_ready(ScsiTask &task) {
 
 // A pending unit attention is told and gone; then the state.
 void ScsiDevice::request_sense(ScsiTask &task) {
-  Sense sense;
-  if (attention_ != 0)
-    sense = {scsi::kUnitAttention, attention_, {}, {}};
-  else if (deferred_ != 0)
-    sense = deferred_sense();
-  else if (volume_.formed() && not_ready().key != scsi::kNoSense)
+  Sense sense = take_pending();
+  if (sense.key == scsi::kNoSense && volume_.formed())
     sense = not_ready();
-  else if (degraded())
+  if (sense.key == scsi::kNoSense && degraded())
     sense = {scsi::kNoSense, scsi::kDriveLost, {}, {}};
-  (attention_ != 0 ? attention_ : deferred_) = 0;
   std::array<uint8_t, 64> bytes;
   size_t length = sense.encode(bytes, task.cdb(1) & 1);
   reply(task, std::span(bytes).first(length), task.cdb(4));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fast_host.h"
 
-#include <sys/mman.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "sim/large_pages.h"
 
 namespace revodrive::bench {
 
@@ -24,15 +24,6 @@ void require(bool good, const char *what) {
     return;
   std::fprintf(stderr, "bench: %s\n", what);
   std::exit(EXIT_FAILURE);
-}
-
-// As revosim does.
-void ask_for_large_pages(void *memory, size_t bytes) {
-  constexpr uintptr_t kPage = 2 << 20;
-  auto first = (reinterpret_cast<uintptr_t>(memory) + kPage - 1) / kPage * kPage;
-  auto end = (reinterpret_cast<uintptr_t>(memory) + bytes) / kPage * kPage;
-  if (first < end)
-    madvise(reinterpret_cast<void *>(first), end - first, MADV_HUGEPAGE);
 }
 
 }  // namespace
@@ -69,7 +60,7 @@ const rd_host_ops FastHost::kOps = {
     .log = [](void *, rd_log_level, const char *text) { std::fprintf(stderr, "%s\n", text); },
     .command_done = nullptr,
     .span = nullptr,
-    .table_memory = [](void *, void *memory, size_t bytes) { ask_for_large_pages(memory, bytes); },
+    .table_memory = sim::ask_for_large_pages,
 };
 
 FastHost::FastHost(const Load &load) : load_(load) {

@@ -208,7 +208,7 @@ QUARTER_BLOCKS = ("flash.blocks_per_plane=256", "flash.block_pages=64", "flash.e
 
 def electra_used(bench, *jobs, blocks=WHOLE_BLOCKS):
     """It could not be erased: the reviewer filled it, and filled it again."""
-    return bench.rate(ELECTRA, *fill_spare(), *jobs, preset="full", overrides=SMALL_ELECTRA + blocks)
+    return bench.rate(ELECTRA, fill_spare(), *jobs, preset="full", overrides=SMALL_ELECTRA + blocks)
 
 
 @figure("F048")

@@ -56,7 +56,7 @@ def agility_read(bench):
 @figure("F161")
 def agility_write(bench):
     """A system drive: no flash is left that was never written."""
-    return bench.rate(AGILITY, *fill_spare(), crystal_disk_mark("randwrite", WINDOWS_PIECE, 1), preset="full",
+    return bench.rate(AGILITY, fill_spare(), crystal_disk_mark("randwrite", WINDOWS_PIECE, 1), preset="full",
                       overrides=USED_120)
 
 
@@ -120,12 +120,12 @@ USED_100 = ("card.member_bytes=6251890176", "flash.blocks_per_plane=128")
 @figure("F127")
 def sf1200_as_ssd_dirty(bench):
     """The reviewer wrote the whole drive, and again for the spare part."""
-    return bench.rate("vertex2-120", *fill_spare(), as_ssd_file("write"), preset="full", overrides=USED_120)
+    return bench.rate("vertex2-120", fill_spare(), as_ssd_file("write"), preset="full", overrides=USED_120)
 
 
 @figure("F190")
 def vertex2_100_used(bench):
-    return bench.rate("vertex2-120", *fill_spare(), as_ssd_file("write"), preset="full", overrides=USED_100)
+    return bench.rate("vertex2-120", fill_spare(), as_ssd_file("write"), preset="full", overrides=USED_100)
 
 
 # ------------------------------------------------------------------------------------------- profiles

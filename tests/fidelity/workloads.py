@@ -44,13 +44,13 @@ def as_ssd_file(rw, size="1g", name="measure"):
     return job(name, rw, "512k", 32, "incompressible", seconds=0, size=size)
 
 
-def as_ssd(rw, share=1, name="measure"):
+def as_ssd(rw, share=1):
     """AS SSD sequential: 1 GiB in requests of 16 MiB one at a time, which the driver cuts into 512 KiB at most.
 
     Of a drive that was made smaller (`share` of it), as much less: it is what the drive has free that counts.
     """
     size = f"{round(1024 / share)}m"
-    return job(name, rw, "512k", 32, "incompressible", seconds=SECONDS if share == 1 else 0, size=size)
+    return job("measure", rw, "512k", 32, "incompressible", seconds=SECONDS if share == 1 else 0, size=size)
 
 
 # Windows cuts a request into what its driver takes at once (SplitTransferRequest in Microsoft's documentation), by ATA
@@ -69,7 +69,7 @@ def fill(data, size="100%", name="fill", target="card"):
 
 def fill_spare():
     """To a full drive: once more from end to end, after which no flash is left that was never written."""
-    return (fill("incompressible", name="again"),)
+    return fill("incompressible", name="again")
 
 
 def torture(seconds, name="torture", size="100%"):

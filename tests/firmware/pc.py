@@ -104,22 +104,22 @@ class Pc:
                     raise PcError(f"QMP {name}: {answer['error']['desc']}")
         return answer["return"]
 
-    def save(self, path, timeout=HANG_S):
-        """Stops the machine and writes its state to a file, for another Pc with -incoming "exec:cat FILE"."""
-        self.qmp("stop", ("migrate", {"uri": f"exec:cat > {path}"}))
+    def wait_status(self, query, wanted, timeout=HANG_S):
+        """Until a QMP query has this status; "failed" ends it, too."""
         deadline = time.monotonic() + timeout
-        while (status := self.qmp("query-migrate").get("status")) != "completed":
+        while (status := self.qmp(query).get("status")) != wanted:
             if status == "failed" or time.monotonic() > deadline:
-                raise PcError(f"the state was not saved: {status}\n{self.report()}")
+                raise PcError(f"{query} says {status}, not {wanted}\n{self.report()}")
             time.sleep(POLL_S)
 
-    def go_on(self, timeout=HANG_S):
+    def save(self, path):
+        """Stops the machine and writes its state to a file, for another Pc with -incoming "exec:cat FILE"."""
+        self.qmp("stop", ("migrate", {"uri": f"exec:cat > {path}"}))
+        self.wait_status("query-migrate", "completed")
+
+    def go_on(self):
         """Continues a machine that has come from a saved state."""
-        deadline = time.monotonic() + timeout
-        while (status := self.qmp("query-status")["status"]) != "paused":
-            if time.monotonic() > deadline:
-                raise PcError(f"the state was not loaded: {status}\n{self.report()}")
-            time.sleep(POLL_S)
+        self.wait_status("query-status", "paused")
         self.qmp("cont")
 
     def stop(self):

@@ -16,6 +16,7 @@ SCRATCH_MIB = 64
 TAGS = {"scratch": b"REVODRIVE-SCRATCH", "silent": b"REVODRIVE-SILENT!"}
 CARD = "PciRoot(0x0)/Pci(0x9,0x0)"
 DRIVER = "RevoDrive 3 SAS Bridge Driver"
+CHECK_EFI = BUILD / "tests" / "firmware" / "uefi" / "check.efi"
 FAULTS = {1: "name=silent action=drop op=read lba=70001 count=1", 3: "name=bad action=fail error=unc lba=0"}
 
 
@@ -34,6 +35,11 @@ def tagged(path, kind):
         disk.seek(512)
         disk.write(TAGS[kind] + struct.pack("<Q", SCRATCH_MIB * MIB // 512))
     return path
+
+
+def tools_disk(folder, script):
+    """What the firmware's shell runs, and check.efi beside it."""
+    return ovmf.fat_disk(folder / "tools.img", {"startup.nsh": script, "check.efi": CHECK_EFI})
 
 
 def junk(path):
@@ -76,8 +82,7 @@ def test_shell_names_driver_and_disks_and_check_efi_is_content(uefi, tmp_path):
     I/O 2, Disk Info and ATA Pass Thru. The driver can be taken from the card and given back."""
     script = "map -r\ndrivers\ndevices\nfs0:\ncheck.efi\ndisconnect -r\nconnect -r\nmap -r\necho the end\n"
     paths = [tagged(tmp_path / "scratch.img", "scratch"), tagged(tmp_path / "silent.img", "silent"),
-             ovmf.fat_disk(tmp_path / "tools.img", {
-                 "startup.nsh": script, "check.efi": BUILD / "tests" / "firmware" / "uefi" / "check.efi"}),
+             tools_disk(tmp_path, script),
              junk(tmp_path / "junk.img")]
     guest = uefi(*members(paths, FAULTS))
     guest.wait_for("UEFI Interactive Shell", 120)
@@ -110,8 +115,7 @@ def test_read_speed(uefi, tmp_path):
     polling. By -icount, so that time is the machine's own."""
     script = "fs0:\ncheck.efi\nreset -s\n"
     paths = [tagged(tmp_path / "scratch.img", "scratch"), tagged(tmp_path / "silent.img", "silent"),
-             ovmf.fat_disk(tmp_path / "tools.img", {
-                 "startup.nsh": script, "check.efi": BUILD / "tests" / "firmware" / "uefi" / "check.efi"}),
+             tools_disk(tmp_path, script),
              empty(tmp_path / "empty.img")]
     guest = uefi(*members(paths, FAULTS), "-icount", "shift=3,sleep=off")
     guest.wait_for("UEFI Interactive Shell", 120)
@@ -125,8 +129,7 @@ def test_volume(uefi, tmp_path):
     """mode=vca: one disk over all SSDs, by SCSI commands. check.efi judges Block I/O, Block I/O 2 and Ext SCSI Pass
     Thru; driver and disk have names, and the driver can be taken from the card and given back."""
     script = "map -r\ndrivers\ndevices\nfs0:\ncheck.efi\ndisconnect -r\nconnect -r\nmap -r\necho the end\nreset -s\n"
-    tools = ovmf.fat_disk(tmp_path / "tools.img", {
-        "startup.nsh": script, "check.efi": BUILD / "tests" / "firmware" / "uefi" / "check.efi"})
+    tools = tools_disk(tmp_path, script)
     guest = uefi(*volume(tagged(tmp_path / "scratch.img", "scratch"), tmp_path, "addr=9,bootindex=0"),
                  *block_node("tools", tools), "-device", "ide-hd,drive=tools,bootindex=1")
     guest.wait_for(f'failed to load Boot[0-9A-F]{{4}} "UEFI OCZ REVODRIVE3 X2 " from {re.escape(CARD)}/Scsi', 120)
@@ -148,8 +151,7 @@ def test_members_that_cannot_boot(uefi, tmp_path, kind):
     """The card is first in the order, and none of its four members can be booted: the firmware says so of each, and
     goes on to the next entry, an ordinary disk. Of the members with junk one has a sector 0 that cannot be read."""
     paths = [junk(tmp_path / f"{phy}.img") if kind == "junk" else empty(tmp_path / f"{phy}.img") for phy in range(4)]
-    program = BUILD / "tests" / "firmware" / "uefi" / "check.efi"
-    ordinary = ovmf.fat_disk(tmp_path / "ordinary.img", {"EFI/BOOT/BOOTX64.EFI": program}, mib=4)
+    ordinary = ovmf.fat_disk(tmp_path / "ordinary.img", {"EFI/BOOT/BOOTX64.EFI": CHECK_EFI}, mib=4)
     guest = uefi(*members(paths, {2: FAULTS[3]} if kind == "junk" else {}, bootindex=1),
                  *block_node("ordinary", ordinary), "-device", "ide-hd,drive=ordinary,bootindex=9")
     for phy in range(4):
@@ -161,8 +163,7 @@ def test_members_that_cannot_boot(uefi, tmp_path, kind):
 def test_c045_bootindex_chooses_over_two_cards(uefi, tmp_path):
     """C045: four bootable SSDs on two cards; the firmware starts them in the order of bootindex. Each program
     returns, so the boot goes on to the next entry. The second card is behind a root port."""
-    program = BUILD / "tests" / "firmware" / "uefi" / "check.efi"
-    image = ovmf.fat_disk(tmp_path / "boot.img", {"EFI/BOOT/BOOTX64.EFI": program}, mib=4)
+    image = ovmf.fat_disk(tmp_path / "boot.img", {"EFI/BOOT/BOOTX64.EFI": CHECK_EFI}, mib=4)
     arguments = ["-device", "pcie-root-port,id=rp0,addr=5", "-device", "marvell-88se9485,id=a,addr=9",
                  "-device", "marvell-88se9485,id=b,bus=rp0"]
     for name, place, more in (("A0", "bus=a.0,port=0", ""), ("A2", "bus=a.0,port=2", ",bootindex=0"),
