@@ -49,19 +49,40 @@ uint64_t wwn_from_serial(const std::string &serial) {
   return uint64_t{0x5e83a97} << 36 | (hash ^ hash >> 28) >> 28;
 }
 
-bool parse_preset(const char *text, FlashPreset *out, rd_error *error) {
+constexpr const char *kImagePreset = "image";
+
+bool parse_preset(const rd_member_config &config, FlashPreset *out, rd_error *error) {
+  const char *text = config.preset ? config.preset : "fresh";
   static constexpr std::pair<std::string_view, FlashPreset> kPresets[] = {
       {"fresh", FlashPreset::kFresh},
       {"full", FlashPreset::kFull},
-      {"steady", FlashPreset::kSteady}};
+      {"steady", FlashPreset::kSteady},
+      {kImagePreset, FlashPreset::kImage}};
   for (auto [name, preset] : kPresets) {
-    if (name != (text ? text : "fresh"))
+    if (name != text)
       continue;
     *out = preset;
     return true;
   }
-  set_error(error, "preset '%s': must be fresh, full or steady", text);
+  set_error(error, "preset '%s': must be fresh, full, steady or image", text);
   return false;
+}
+
+// Whether the host said what is in the image.
+bool check_data(const rd_member_config &config, rd_error *error) {
+  if (!config.data) {
+    set_error(error,
+              "preset '%s': there is no image here that tells what was written; must be fresh, "
+              "full or steady",
+              kImagePreset);
+    return false;
+  }
+  if (config.data_count > RD_MAX_EXTENTS) {
+    set_error(error, "preset '%s': the image holds data in %zu places; must be at most %u",
+              kImagePreset, config.data_count, RD_MAX_EXTENTS);
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -98,8 +119,13 @@ std::unique_ptr<Member> Member::create(HostPort &host, unsigned port, const Prof
                        .frozen = config.frozen,
                        .trim_pattern = !config.trim_backend,
                        .memory = host.memory_hint()};
-  if (!parse_preset(config.preset, &options.preset, error))
+  if (!parse_preset(config, &options.preset, error))
     return nullptr;
+  if (options.preset == FlashPreset::kImage) {
+    if (!check_data(config, error))
+      return nullptr;
+    options.image_data.assign(config.data, config.data + config.data_count);
+  }
   member->drive_ =
       AtaDrive::create(identity, profile.sata, profile.flash, member->media_, timing, options);
   member->drive_->watch(host.observer(), "port" + std::to_string(port) + " ");

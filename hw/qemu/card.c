@@ -284,7 +284,9 @@ static const RevoHelp board_help[] = {
      "vca: bytes of a chunk (dispatch: that go to one SSD at most), a power of two from 4 KiB to "
      "16 MiB (0: 64 KiB)"},
     {"vca-phys", "vca: phys of the disk's port: 1, or 4 for a wide port (0: 1)"},
-    {"preset", "flash at the start: fresh, full (written once) or steady (written at random)"},
+    {"preset",
+     "flash at the start: fresh, full (written once), steady (written at random) or image (what is "
+     "in the image)"},
 };
 
 REVO_PROPERTIES x2_properties[] = {

@@ -8,6 +8,7 @@
  *   config.c    PCI configuration space: capabilities, power states, resets, interrupts
  *   host.c      the host interface of the core (include/revodrive/host.h), all but block calls
  *   block.c     the block calls: one RevoBackend for each member
+ *   image_data.c  what an image holds, for preset=image
  *   member.c    the bus of the card and the device "sf2281"
  *   state_store.c  the block node of state=: what outlives the power of the members
  *   boot.c      bootindex of a member
@@ -180,6 +181,11 @@ void revo_backend_wait(RevoBackend *backend, uint32_t max_ms);
 /* Starts what was held back, unless it still has to be. */
 void revo_backend_kick(RevoBackend *backend);
 void revo_backend_set_quiesced(RevoBackend *backend, bool quiesced);
+
+/* image_data.c: what the node holds of a region, as struct rd_extent that count from its beginning;
+ * in order, never without memory. NULL with *errp set. */
+GArray *revo_image_data(const char *who, BlockBackend *blk, uint64_t offset_bytes, uint64_t bytes,
+                        Error **errp);
 
 /* state_store.c. Found: what an earlier card stored, NULL if nothing; it lives as long as the store
  * or until the next put. */

@@ -13,6 +13,7 @@
 #define SERIAL_CHARS 16
 #define TRIM_READS_PATTERN "pattern"
 #define TRIM_READS_BACKEND "backend"
+#define PRESET_IMAGE "image"
 
 const char *revo_blk_name(BlockBackend *blk) {
   const char *name = blk_name(blk);
@@ -172,6 +173,7 @@ static bool check_trim_reads(const char *who, RevoMember *member, Error **errp) 
 }
 
 static bool attach(RevoCard *card, RevoMember *member, const char *who, Error **errp) {
+  g_autoptr(GArray) data = NULL;
   struct rd_error error = {""};
   struct rd_member_config config = {
       .bytes = member->region_bytes,
@@ -186,6 +188,14 @@ static bool attach(RevoCard *card, RevoMember *member, const char *who, Error **
       .preset = member->preset,
   };
 
+  if (g_strcmp0(member->preset, PRESET_IMAGE) == 0) {
+    data = revo_image_data(who, member->backend.blk, member->region_offset, member->region_bytes,
+                           errp);
+    if (!data)
+      return false;
+    config.data = (const struct rd_extent *)data->data;
+    config.data_count = data->len;
+  }
   card->members[member->port] = member; /* the core may use the port from inside the call */
   if (rd_card_attach(card->core, member->port, &config, &error) == 0) {
     rd_card_set(card->core, member->port, "smart_life_left", member->smart_life_left, NULL);
@@ -312,7 +322,9 @@ static const RevoHelp member_help[] = {
     {"frozen", "security is frozen at power-on, as firmware leaves it"},
     {"trim-reads",
      "what trimmed sectors read as: pattern (0xff, as the drive) or backend (what the image has)"},
-    {"preset", "flash at the start: fresh, full (written once) or steady (written at random)"},
+    {"preset",
+     "flash at the start: fresh, full (written once), steady (written at random) or image (what is "
+     "in the image)"},
 };
 
 static void member_class_init(ObjectClass *klass, RevoClassData data) {

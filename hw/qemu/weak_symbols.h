@@ -18,6 +18,7 @@
 #pragma weak aio_context_release
 #pragma weak aio_poll
 #pragma weak aio_wait_kick
+#pragma weak bdrv_block_status_above
 #pragma weak bdrv_get_node_name
 #pragma weak blk_aio_flush
 #pragma weak blk_aio_pdiscard
@@ -144,6 +145,7 @@
 #pragma weak rcu_gp_ctr
 #pragma weak rcu_gp_event
 #pragma weak register_module_init
+#pragma weak runstate_check
 #pragma weak runstate_is_running
 #pragma weak stderr
 #pragma weak timer_del

@@ -33,7 +33,7 @@ Drive::Drive(const DriveIdentity &identity, const SataProfile &sata, const Flash
       firmware_(identity.firmware),
       trim_map_(media.sectors()) {
   security_.power_on(options_.frozen);
-  flash_.renew(options_.preset, identity.wwn);
+  flash_.renew(options_.preset, identity.wwn, options_.image_data);
 }
 
 Fis Drive::signature() const {

@@ -55,7 +55,7 @@ void Drive::load_flash(StreamReader &in) {
   StreamReader stored = in.part(in.left());
   flash_.load_persistent(stored);
   if (!stored.ok() || !stored.at_end())
-    flash_.renew(options_.preset, identity_.wwn);
+    flash_.renew(options_.preset, identity_.wwn, options_.image_data);
 }
 
 const Drive::Concern *Drive::find_concern(std::span<const char, 4> mark) const {

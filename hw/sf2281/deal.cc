@@ -66,6 +66,21 @@ Deal Deal::in_order(const FlashGeometry &geometry, uint32_t bytes, uint32_t jour
   return deal;
 }
 
+Deal Deal::in_order(const FlashGeometry &geometry, uint32_t bytes, uint32_t journal_permille,
+                    std::span<const UnitRange> ranges) {
+  Deal deal = in_order(geometry, bytes, journal_permille);
+  if (ranges.size() == 1 && ranges[0].count == geometry.units)
+    return deal;
+  deal.ranges_.reserve(ranges.size());
+  uint32_t rank = 0;
+  for (const UnitRange &range : ranges) {
+    deal.ranges_.push_back({range.first, rank});
+    rank += range.count;
+  }
+  deal.chunk_ends_ = {rank};
+  return deal;
+}
+
 Deal Deal::shuffled(const FlashGeometry &geometry, uint32_t bytes, uint64_t seed,
                     const std::vector<uint32_t> &units_of_chunk) {
   Deal deal(geometry, bytes);
@@ -79,8 +94,8 @@ Deal Deal::shuffled(const FlashGeometry &geometry, uint32_t bytes, uint64_t seed
 
 uint64_t Deal::units_of_chunk(uint32_t chunk) const {
   if (!shuffled_)
-    return std::min<uint64_t>(kChunkUnits,
-                              units() - std::min(units(), uint64_t{chunk} * kChunkUnits));
+    return position((uint64_t{chunk} + 1) * kChunkUnits).index -
+           position(uint64_t{chunk} * kChunkUnits).index;
   if (chunk >= chunk_ends_.size())
     return 0;
   return chunk_ends_[chunk] - chunk_begin(chunk);
@@ -134,7 +149,28 @@ uint64_t Deal::debt() const {
   return shares_.empty() ? 0 : debt_after(shares_.back(), shares_.back().units);
 }
 
+// In order: how many units below this one are in it, and whether the unit is.
+Deal::Position Deal::position(uint64_t unit) const {
+  if (ranges_.empty())
+    return {std::min(unit, units()), unit < units()};
+  auto after = std::upper_bound(
+      ranges_.begin(), ranges_.end(), unit,
+      [](uint64_t value, const RankedRange &range) { return value < range.first; });
+  if (after == ranges_.begin())
+    return {0, false};
+  const RankedRange &range = *(after - 1);
+  uint64_t index = range.rank + (unit - range.first);
+  uint64_t end = after == ranges_.end() ? units() : after->rank;
+  return {std::min(index, end), index < end};
+}
+
 uint32_t Deal::unit_at(uint64_t index) const {
+  if (!ranges_.empty()) {
+    auto after = std::upper_bound(
+        ranges_.begin(), ranges_.end(), index,
+        [](uint64_t value, const RankedRange &range) { return value < range.rank; });
+    return static_cast<uint32_t>((after - 1)->first + (index - (after - 1)->rank));
+  }
   if (!shuffled_)
     return static_cast<uint32_t>(index);
   uint64_t at = Shuffle(units(), seed_).forward(index);
@@ -177,6 +213,11 @@ Deal::Entry Deal::entry(uint32_t unit) const {
     if (at >= chunk_ends_[chunk])
       return {};
     index = Shuffle(units(), seed_).back(at);
+  } else if (!ranges_.empty()) {
+    Position position = this->position(unit);
+    if (!position.in_order)
+      return {};
+    index = position.index;
   }
   if (index >= dealt_)
     return {};

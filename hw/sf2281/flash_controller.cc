@@ -69,8 +69,8 @@ int64_t FlashController::erase_all(int64_t at_ns, Journey &journey) {
   return model_->erase_all(at_ns, journey);
 }
 
-void FlashController::renew(FlashPreset kind, uint64_t seed) {
-  model_->renew(kind, seed);
+void FlashController::renew(FlashPreset kind, uint64_t seed, std::span<const rd_extent> data) {
+  model_->renew(kind, seed, data);
 }
 
 uint64_t FlashController::nand_bytes_written() const {

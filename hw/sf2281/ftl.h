@@ -111,6 +111,8 @@ class Ftl {
   // Fills a drive that is fresh with all its units, each as large as `bytes`. Shuffled: as random
   // writes leave it, with superblocks as full as their age says.
   void preset(Fill fill, uint32_t bytes, uint64_t seed);
+  // The same with these units (written_units()) alone, in order.
+  void preset_written(const std::vector<UnitRange> &written, uint32_t bytes);
 
   // The whole state, or what is worn and how much is mapped (restored like a shuffled preset).
   // save() gives up with false when it takes more than `most_bytes`.
@@ -177,7 +179,7 @@ class Ftl {
   void expect_following(const UnitLog::List &list, const UnitLog::Cursor &cursor) const;
   uint32_t deal_to(Deal &deal, uint32_t superblock, uint64_t most);
   void deal_closed(Deal &deal, uint32_t superblock, uint64_t most);
-  void preset_in_order(uint32_t bytes);
+  void preset_in_order(Deal deal);
   void preset_shuffled(uint32_t bytes, uint64_t seed);
   std::vector<uint64_t> steady_shares(uint64_t units, uint64_t most) const;
   uint64_t draw();

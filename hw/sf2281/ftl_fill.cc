@@ -61,14 +61,18 @@ std::vector<uint64_t> Ftl::steady_shares(uint64_t units, uint64_t most) const {
 void Ftl::preset(Fill fill, uint32_t bytes, uint64_t seed) {
   bytes = rounded(bytes);
   if (fill == Fill::kSequential)
-    preset_in_order(bytes);
+    preset_in_order(Deal::in_order(geometry_, bytes, journal_permille_));
   else
     preset_shuffled(bytes, seed);
 }
 
-// As writes of everything leave it, with the last superblock open.
-void Ftl::preset_in_order(uint32_t bytes) {
-  Deal deal = Deal::in_order(geometry_, bytes, journal_permille_);
+void Ftl::preset_written(const std::vector<UnitRange> &written, uint32_t bytes) {
+  if (!written.empty())
+    preset_in_order(Deal::in_order(geometry_, rounded(bytes), journal_permille_, written));
+}
+
+// As writes of all these units leave it, with the last superblock open.
+void Ftl::preset_in_order(Deal deal) {
   uint32_t last = 0;
   while (deal.dealt() < deal.units()) {
     open(kHost);

@@ -95,14 +95,24 @@ int64_t FlashModel::erase_all(int64_t at_ns, Journey &journey) {
   return end_ns;
 }
 
-void FlashModel::renew(FlashPreset kind, uint64_t seed) {
+void FlashModel::renew(FlashPreset kind, uint64_t seed, std::span<const rd_extent> data) {
   ftl_ = Ftl(geometry_, profile_, memory_);
   stripes_ = {};
   power_cycle();
-  if (kind == FlashPreset::kFresh)
-    return;
-  bool full = kind == FlashPreset::kFull;
-  ftl_.preset(full ? Ftl::Fill::kSequential : Ftl::Fill::kShuffled, geometry_.unit_bytes, seed);
+  switch (kind) {
+    case FlashPreset::kFresh:
+      break;
+    case FlashPreset::kFull:
+      ftl_.preset(Ftl::Fill::kSequential, geometry_.unit_bytes, seed);
+      break;
+    case FlashPreset::kSteady:
+      ftl_.preset(Ftl::Fill::kShuffled, geometry_.unit_bytes, seed);
+      break;
+    case FlashPreset::kImage:
+      ftl_.preset_written(written_units(data, drive_bytes_, geometry_.unit_bytes),
+                          geometry_.unit_bytes);
+      break;
+  }
   if (ftl_.open_superblock(Ftl::kHost) != 0)
     stripes_[Ftl::kHost].programmed = ftl_.fill_bytes(Ftl::kHost);
 }

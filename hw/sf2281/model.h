@@ -42,7 +42,7 @@ class FlashModel {
   int64_t flush(int64_t at_ns, Journey &journey);
   int64_t trim(int64_t at_ns, uint64_t lba, uint64_t sectors, Journey &journey);
   int64_t erase_all(int64_t at_ns, Journey &journey);
-  void renew(FlashPreset kind, uint64_t seed);
+  void renew(FlashPreset kind, uint64_t seed, std::span<const rd_extent> data);
   uint64_t nand_bytes_written() const { return nand_.counts().program_bytes; }
   FlashHealth health() const;
   void query(const FlashController::Visitor &visit) const;

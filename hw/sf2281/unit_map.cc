@@ -48,7 +48,7 @@ void UnitMap::clear() {
 
 uint64_t UnitMap::memory_bytes() const {
   auto pieces = std::count(pieces_.begin(), pieces_.end(), 1);
-  return chunks_.size() * sizeof(Chunk) + pieces_.size() +
+  return chunks_.size() * sizeof(Chunk) + pieces_.size() + (deal_ ? deal_->memory_bytes() : 0) +
          std::min<uint64_t>(static_cast<uint64_t>(pieces) * kPiece, memory_.bytes());
 }
 

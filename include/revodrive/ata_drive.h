@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "revodrive/ata_command.h"
 #include "revodrive/drive_store.h"
@@ -34,6 +35,7 @@ struct DriveOptions {
   bool frozen = false;       // security is frozen at each power-on, as some firmware does
   bool trim_pattern = true;  // trimmed sectors read as a pattern; false: as the backend has them
   FlashPreset preset = FlashPreset::kFresh;  // of a drive that nothing was stored of
+  std::vector<rd_extent> image_data = {};    // what the image holds, for FlashPreset::kImage
   MemoryHint memory = {};                    // told of the flash's map
 };
 

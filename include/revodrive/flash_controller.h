@@ -44,6 +44,7 @@ enum class FlashPreset : uint8_t {
   kFresh,   // nothing
   kFull,    // everything, written once in order, not compressible
   kSteady,  // ... and at random since, until garbage collection was in balance
+  kImage,   // what the image holds, written once in order of address, not compressible
 };
 
 class FlashController {
@@ -83,8 +84,9 @@ class FlashController {
   // Erases every block; the drive is fresh then. Returns when the last one is.
   int64_t erase_all(int64_t at_ns, Journey &journey);
 
-  // A new drive, without wear, filled by bookkeeping in no time. The seed says where what is.
-  void renew(FlashPreset kind, uint64_t seed);
+  // A new drive, without wear, filled by bookkeeping in no time. The seed says where what is;
+  // `data` is what the image holds, for kImage, in any order.
+  void renew(FlashPreset kind, uint64_t seed, std::span<const rd_extent> data = {});
 
   // Bytes of whole pages, parity and garbage collection included; since the object was created.
   uint64_t nand_bytes_written() const;

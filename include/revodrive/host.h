@@ -38,6 +38,12 @@ struct rd_iov {
   size_t len;
 };
 
+/* A part of an image, in bytes; and how many of them are taken of one member. */
+#define RD_MAX_EXTENTS (1u << 20)
+struct rd_extent {
+  uint64_t offset, bytes;
+};
+
 enum rd_block_op {
   RD_BLOCK_READ,
   RD_BLOCK_WRITE,
@@ -214,8 +220,13 @@ struct rd_member_config {
   const char *firmware; /* up to 8; NULL: the profile's */
   uint64_t wwn;         /* NAA-5 world wide name; 0: derived from the serial */
   /* What is in the flash of a drive that nothing was stored of: "fresh" (or NULL), "full" (all
-   * written once, in order) or "steady" (... and at random since). */
+   * written once, in order), "steady" (... and at random since) or "image" (what the image holds,
+   * written once in order of address). */
   const char *preset;
+  /* For "image": what the image holds, up to RD_MAX_EXTENTS parts, in any order; what is beyond
+   * `bytes` does not count. Copied. NULL: the host does not know, and "image" is refused. */
+  const struct rd_extent *data;
+  size_t data_count;
 };
 
 enum rd_reset {
