@@ -55,6 +55,37 @@ START_TEST(member_refusals_name_the_value) {
 }
 END_TEST
 
+START_TEST(preset_of_an_image_needs_to_know_it) {
+  ScriptedHost host;
+  host.build(4);
+  rd_error error = {};
+  rd_extent parts[] = {{3 * 4096, 512}, {0, 4096}};
+  std::vector<rd_extent> many(size_t{RD_MAX_EXTENTS} + 1, parts[0]);
+  rd_member_config config = {};
+  config.bytes = 8 << 20;
+  config.serial = "OCZ-1";
+  config.preset = "newish";
+  ck_assert_int_eq(try_attach(host, 0, config, &error), -EINVAL);
+  ck_assert_ptr_nonnull(strstr(error.text, "'newish'"));
+  ck_assert_ptr_nonnull(strstr(error.text, "fresh, full, steady or image"));
+  config.preset = "image";
+  ck_assert_int_eq(try_attach(host, 0, config, &error), -EINVAL);
+  ck_assert_ptr_nonnull(strstr(error.text, "no image"));
+  config.data = many.data();
+  config.data_count = many.size();
+  ck_assert_int_eq(try_attach(host, 0, config, &error), -EINVAL);
+  ck_assert_ptr_nonnull(strstr(error.text, "1048577"));
+  for (unsigned count : {0, 2}) {
+    config.data = parts;
+    config.data_count = count;
+    config.serial = count == 0 ? "OCZ-2" : "OCZ-3";
+    ck_assert_int_eq(try_attach(host, count, config, &error), 0);
+    std::string name = "port" + std::to_string(count) + ".mapped_units";
+    ck_assert_uint_eq(host.counter(name), count);
+  }
+}
+END_TEST
+
 // The host hears of the map of an SSD before anything is in it, and again when it is a new one.
 START_TEST(host_is_told_of_the_map) {
   ScriptedHost host;
@@ -303,8 +334,8 @@ END_TEST
 
 int main() {
   return run_tests("card",
-                   {member_refusals_name_the_value, host_is_told_of_the_map,
-                    unknown_profile_lists_the_known, idle_card_moves, busy_card_moves,
-                    foreign_state_is_refused, damaged_state_never_breaks_the_card,
+                   {member_refusals_name_the_value, preset_of_an_image_needs_to_know_it,
+                    host_is_told_of_the_map, unknown_profile_lists_the_known, idle_card_moves,
+                    busy_card_moves, foreign_state_is_refused, damaged_state_never_breaks_the_card,
                     reset_with_commands_in_flight, destroy_with_commands_in_flight, random_guest});
 }

@@ -136,6 +136,13 @@ void check_combination(const CommandLine &line) {
            line.placement.c_str());
 }
 
+void check_preset(const std::string &preset) {
+  if (preset == "image")
+    refuse("--preset=image: must be fresh, full or steady; the drives here have no image");
+  if (preset != "fresh" && preset != "full" && preset != "steady")
+    refuse("--preset=%s: must be fresh, full or steady", preset.c_str());
+}
+
 // All that the run has made, the most wanted first: what fails ends the program. The state comes
 // last, as it is the start of the next run: whoever repeats this one finds it as it was.
 void write_all(const CommandLine &line, Outputs &outputs, const Report &report,
@@ -155,6 +162,7 @@ void write_all(const CommandLine &line, Outputs &outputs, const Report &report,
 
 int run(const CommandLine &line, std::vector<JobOptions> jobs) {
   check_combination(line);
+  check_preset(line.preset);
   std::string settings = joined(line.settings);
   rd_card_config config = card_config(line, settings);
   HostSetup setup = read_setup(config);

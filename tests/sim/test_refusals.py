@@ -63,6 +63,8 @@ def test_errors_of_a_job_name_the_options_line(sim, option, others, said):
 @pytest.mark.parametrize("words, named", [
     (("--placement=vca-stripe:3k",), "--placement=vca-stripe:3k"),
     (("--placement=vca-dispatch:32m",), "--placement=vca-dispatch:32m"),
+    (("--preset=used",), "--preset=used: must be fresh, full or steady"),
+    (("--preset=image",), "--preset=image: must be fresh, full or steady; the drives here have no image"),
     (("--placement=vca-stripe", "--replay_redirect=ssd1", "--read_iolog=t.log"), "replay_redirect=ssd1")])
 def test_messages_name_what_was_said(sim, words, named):
     sim.file("t.log", "fio version 2 iolog\n/dev/sdx add\n/dev/sdx read 0 4096\n")
