@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // What data of known kinds costs in flash, and what follows for the pages that are programmed.
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -59,6 +60,26 @@ START_TEST(ratio_follows_the_compressible_share) {
     ck_assert_double_le(now, expected + 0.02);
     before = now;
   }
+}
+END_TEST
+
+// The profile's choice: zstd measures, or its size is estimated; both honour the floor.
+START_TEST(both_measures_agree) {
+  DedupeOptions none;
+  Compressor estimating(kFloorPermille, none, CompressMeasure::kEstimate);
+  Compressor measuring(kFloorPermille, none, CompressMeasure::kZstd);
+  bool differ = false;
+  for (unsigned percent = 0; percent <= 100; percent += 5) {
+    std::vector<uint8_t> bytes = mixed_bytes(1 << 16, percent);
+    rd_iov piece{bytes.data(), bytes.size()};
+    auto estimate = static_cast<double>(estimating.stored_bytes({&piece, 1}, bytes.size()));
+    auto measured = static_cast<double>(measuring.stored_bytes({&piece, 1}, bytes.size()));
+    ck_assert_double_le(std::fabs(estimate - measured), 0.01 * (1 << 16));
+    differ |= estimate != measured;
+    if (percent == 100)
+      ck_assert(estimate == measured && measured == 16 * 574);
+  }
+  ck_assert(differ);
 }
 END_TEST
 
@@ -244,8 +265,8 @@ END_TEST
 int main() {
   return test::run_tests(
       "compressor",
-      {zeros_cost_the_floor_and_noise_its_size, ratio_follows_the_compressible_share,
-       pieces_do_not_matter, tails_and_missing_data, memory_changes_nothing,
-       almost_zeros_are_not_zeros, known_chunks_cost_a_reference, window_is_part_of_the_state,
-       c037_write_amplification, compressible_writes_are_faster});
+      {both_measures_agree, zeros_cost_the_floor_and_noise_its_size,
+       ratio_follows_the_compressible_share, pieces_do_not_matter, tails_and_missing_data,
+       memory_changes_nothing, almost_zeros_are_not_zeros, known_chunks_cost_a_reference,
+       window_is_part_of_the_state, c037_write_amplification, compressible_writes_are_faster});
 }

@@ -182,6 +182,7 @@ bool Profile::load(const char *source, const char *overrides, Profile *out, rd_e
       {"flash", "erase_at_once", &out->flash.erase_at_once, 0, 1024},
       {"flash", "idle_gc_ms", &out->flash.idle_gc_ms, 0, 86400000},
       {"flash", "idle_gc_free_permille", &out->flash.idle_gc_free_permille, 1, 500},
+      {"flash", "compress_measure", &out->flash.compress_measure, 0, 1},
       {"flash", "dedupe_window_chunks", &out->flash.dedupe_window_chunks, 0, 65536},
       {"flash", "dedupe_reference_bytes", &out->flash.dedupe_reference_bytes, 1, 512},
       {"host", "submit_ns", &out->host.submit_ns, 0, 1000000000},

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <new>
 
+#include "sf2281/estimate.h"
+
 namespace revodrive {
 
 namespace {
@@ -24,13 +26,16 @@ void Compressor::FreeContext::operator()(ZSTD_CCtx_s *context) const {
   ZSTD_freeCCtx(context);
 }
 
-Compressor::Compressor(uint32_t floor_permille, const DedupeOptions &dedupe)
+Compressor::Compressor(uint32_t floor_permille, const DedupeOptions &dedupe,
+                       CompressMeasure measure)
     : floor_permille_(floor_permille),
       reference_bytes_(dedupe.reference_bytes),
       window_(floor_permille == 0 ? 0 : dedupe.window_chunks) {
   if (floor_permille_ == 0)
     return;
   memory_.resize(kRemembered);
+  if (measure == CompressMeasure::kEstimate)
+    return;
   context_.reset(ZSTD_createCCtx());
   if (!context_)
     throw std::bad_alloc();
@@ -56,19 +61,23 @@ uint32_t Compressor::measure_zeros(std::span<const uint8_t> zeros) {
   return zeros_stored_;
 }
 
-// What zstd cannot squeeze into the chunk's own size fails there, and is stored as it is.
 uint32_t Compressor::pack(std::span<const uint8_t> chunk) {
   auto size = static_cast<uint32_t>(chunk.size());
+  uint32_t packed = context_ ? packed_by_zstd(chunk) : estimate_compressed_bytes(chunk);
+  uint32_t floor = (size * floor_permille_ + 999) / 1000;
+  return std::clamp(packed, floor, size);
+}
+
+// What zstd cannot squeeze into the chunk's own size fails there, and is stored as it is.
+uint32_t Compressor::packed_by_zstd(std::span<const uint8_t> chunk) {
+  size_t size = chunk.size();
   size_t packed =
       ZSTD_compressCCtx(context_.get(), packed_.data(), size, chunk.data(), size, kLevel);
-  if (ZSTD_isError(packed))
-    return size;
-  uint32_t floor = (size * floor_permille_ + 999) / 1000;
-  return std::clamp(static_cast<uint32_t>(packed), floor, size);
+  return static_cast<uint32_t>(ZSTD_isError(packed) ? size : packed);
 }
 
 uint64_t Compressor::stored_bytes(std::span<const rd_iov> data, uint64_t bytes) {
-  if (!context_)
+  if (floor_permille_ == 0)
     return bytes;
   uint64_t stored = 0;
   uint64_t left = bytes;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // How many bytes of flash the data of a write takes after the controller's in-line compression.
-// Each 4 KiB (and a smaller tail) is measured by itself with zstd at its fastest regular level,
-// with one context that is kept, so that nothing is allocated once it has its size. A controller
+// Each 4 KiB (and a smaller tail) is measured by itself: what zstd at its fastest regular level
+// makes of it is estimated (estimate.h) or, for those who doubt that, really measured by zstd, with
+// one context that is kept, so that nothing is allocated once it has its size. A controller
 // cannot store arbitrarily little: below the profile's floor data costs the floor (fully
 // compressible sequential data was stored at 0.14 of its size: Tom's Hardware, Intel SSD 520
 // review), and what does not compress is stored as it is. Where the profile has it deduplicate, a
@@ -35,13 +36,17 @@ struct DedupeOptions {
   uint32_t reference_bytes = 16;
 };
 
+// Numbers as the profile has them.
+enum class CompressMeasure : uint32_t { kEstimate = 0, kZstd = 1 };
+
 class Compressor {
  public:
   static constexpr uint32_t kChunkBytes = 4096;
 
   // `floor_permille`: smallest stored share, 1..1000. 0: a controller without compression, which
   // does not deduplicate either.
-  explicit Compressor(uint32_t floor_permille, const DedupeOptions &dedupe = {});
+  explicit Compressor(uint32_t floor_permille, const DedupeOptions &dedupe = {},
+                      CompressMeasure measure = CompressMeasure::kEstimate);
 
   // Stored size of `bytes` of data, of which `data` holds the first ones; what is missing there
   // counts as incompressible.
@@ -63,11 +68,12 @@ class Compressor {
   uint32_t measure(std::span<const uint8_t> chunk);
   uint32_t measure_zeros(std::span<const uint8_t> zeros);
   uint32_t pack(std::span<const uint8_t> chunk);
+  uint32_t packed_by_zstd(std::span<const uint8_t> chunk);
 
   uint32_t floor_permille_;
   uint32_t reference_bytes_;
   DedupeWindow window_;
-  std::unique_ptr<ZSTD_CCtx_s, FreeContext> context_;
+  std::unique_ptr<ZSTD_CCtx_s, FreeContext> context_;  // none: sizes are estimated
   std::vector<Measured> memory_;  // each hash has one place; the newer one stays
   // The last chunk of zeros: its size, what it was stored as.
   uint32_t zeros_bytes_ = 0;

@@ -53,6 +53,7 @@ struct FlashProfile {
   uint32_t trim_range_ns = 0;            // ... and per range of a DATA SET MANAGEMENT
   uint32_t compress_mb_s = 0;            // engine, in data of the host; 0: takes no time
   uint32_t compress_segment_bytes = 0;   // it starts when so much of a command is there
+  uint64_t compress_measure = 0;         // how data is measured; 0: estimated, 1: by zstd
   uint32_t decompress_mb_s = 0;          // the same for reads
   uint32_t store_mb_s = 0;               // stored host data, from the buffer to dies; 0: any
   uint32_t store_floor_permille = 0;     // smallest stored share after compression; 0: none

@@ -117,6 +117,8 @@ ENERGY = {"flash.idle_mw": "read1", "flash.active_mw": "read32", "flash.read_nj"
 
 ELSEWHERE = {
     "sata.link_up_us": "is over before the driver's first command; tests/test_phy.cc",
+    "flash.compress_measure": "by what compressed sizes are found, which are the same but for small errors; "
+                              "tests/test_compressor.cc",
     "flash.gc_cost_benefit": "which superblock is collected; tests/test_flash_direction.cc",
     "flash.gc_free_permille": "how many superblocks stay free; tests/test_ftl.cc",
     "flash.erase_at_once": "test_erasing_in_turn_takes_time below; tests/test_flash_direction.cc",
