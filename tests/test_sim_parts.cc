@@ -169,15 +169,19 @@ START_TEST(steady_powers) {
 END_TEST
 
 // What zstd makes of the data, as a share of its size.
+static double packed_share(const std::vector<uint8_t> &data) {
+  std::vector<uint8_t> packed(ZSTD_compressBound(4096));
+  size_t sum = 0;
+  for (size_t at = 0; at < data.size(); at += 4096)
+    sum += std::min<size_t>(ZSTD_compress(packed.data(), packed.size(), &data[at], 4096, 1), 4096);
+  return static_cast<double>(sum) / static_cast<double>(data.size());
+}
+
 static double packed_share(const BufferOptions &options, size_t bytes = 1 << 20) {
   DataSource source(options, 4096, 11);
   std::vector<uint8_t> data(bytes);
   source.fill(data);
-  std::vector<uint8_t> packed(ZSTD_compressBound(4096));
-  size_t sum = 0;
-  for (size_t at = 0; at < bytes; at += 4096)
-    sum += std::min<size_t>(ZSTD_compress(packed.data(), packed.size(), &data[at], 4096, 1), 4096);
-  return static_cast<double>(sum) / static_cast<double>(bytes);
+  return packed_share(data);
 }
 
 // C091: 100 is fully compressible, 0 is not, and the share in between is what was asked for.
@@ -216,6 +220,26 @@ START_TEST(buffers_repeat_unless_refilled) {
   ck_assert(two(options) < 200);
   options.zero = true;
   ck_assert_uint_eq(two(options), 4096);
+}
+END_TEST
+
+// fio changes the same places of a buffer again and again: what it writes stays as good as random.
+START_TEST(scrambled_buffers_do_not_wear) {
+  DataSource source({}, 4096, 7);
+  std::vector<uint8_t> data(4096);
+  source.fill(data);
+  std::vector<uint8_t> first = data;
+  Random random(test::seed());
+  int64_t now_ns = 0;
+  for (int use = 0; use < 10000; use++) {
+    now_ns += static_cast<int64_t>(random.below(300'000));
+    source.prepare(data, random.below(1 << 20) * 4096, now_ns);
+  }
+  int changed = 0;
+  for (size_t i = 0; i < data.size(); i++)
+    changed += data[i] != first[i];
+  ck_assert(changed > 8 * 40 && changed <= 8 * 80);
+  ck_assert_msg(packed_share(data) > 0.9, "compresses to %.3f", packed_share(data));
 }
 END_TEST
 
@@ -395,7 +419,7 @@ int main() {
       "sim_parts",
       {numbers, job_files, comments_end_lines, bad_options_name_place_option_and_value,
        permutation_visits_each_once, distributions_have_their_shape, steady_powers,
-       c091_compress_percentage_direction, buffers_repeat_unless_refilled, dedupe_repeats_blocks,
-       percentiles_are_close, stripe_is_raid0, dispatch_finds_what_it_wrote, c081_log_lines,
-       state_files_are_whole_or_refused});
+       c091_compress_percentage_direction, buffers_repeat_unless_refilled,
+       scrambled_buffers_do_not_wear, dedupe_repeats_blocks, percentiles_are_close, stripe_is_raid0,
+       dispatch_finds_what_it_wrote, c081_log_lines, state_files_are_whole_or_refused});
 }
