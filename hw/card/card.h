@@ -39,6 +39,10 @@ class Card final : private DriveStore {
   uint32_t mmio_read(uint32_t offset);
   void mmio_write(uint32_t offset, uint32_t value);
   void timer_fired() { settle(); }
+  void expect(unsigned port, uint64_t lba) const {
+    if (port < ports_ && members_[port])
+      members_[port]->drive().expect_sector(lba);
+  }
   void block_done(uint64_t token, int error);
   void reset(rd_reset kind);
   // False with a message: the configuration makes no volume.

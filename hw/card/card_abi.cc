@@ -74,6 +74,10 @@ void rd_card_detach(rd_card *card, unsigned port) {
   card->card.detach(port);
 }
 
+void rd_card_expect(rd_card *card, unsigned port, uint64_t lba) {
+  card->card.expect(port, lba);
+}
+
 void rd_card_store(rd_card *card) {
   card->card.store_at_rest();
 }

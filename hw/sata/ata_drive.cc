@@ -41,7 +41,7 @@ Fis Drive::signature() const {
 }
 
 void Drive::expect(const Fis &h2d) const {
-  flash_.expect(TaskFile::parse(h2d).lba);
+  expect_sector(TaskFile::parse(h2d).lba);
 }
 
 // A drive asleep is woken by any command: hosts that know sleep send a reset first, but behind this

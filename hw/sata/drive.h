@@ -75,6 +75,7 @@ class Drive final : public AtaDrive {
   }
   Fis signature() const override;
   void expect(const Fis &h2d) const override;
+  void expect_sector(uint64_t lba) const override { flash_.expect(lba); }
   void execute(AtaCommand &command) override;
   void finish(AtaCommand &command) override;
   void cancel(AtaCommand &command) override;

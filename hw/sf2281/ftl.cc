@@ -25,7 +25,8 @@ Ftl::Ftl(const FlashGeometry &geometry, const FlashProfile &profile, const Memor
       block_fail_ppb_(profile.block_fail_ppb),
       journal_permille_(profile.journal_permille),
       map_(geometry.units, memory),
-      blocks_(size_t{geometry.superblocks} + 1) {
+      blocks_(size_t{geometry.superblocks} + 1),
+      valid_(blocks_.size()) {
   gc_start_ = free_share(profile.gc_free_permille);
   idle_free_ = free_share(profile.idle_gc_free_permille);
   factory_spares_ = geometry.block_count() * profile.spare_blocks_permille / 1000;
@@ -82,7 +83,7 @@ void Ftl::close(Stream stream) {
   open.superblock = 0;
   blocks_[number].state = State::kClosed;
   blocks_[number].closed_at = ++closed_;
-  if (blocks_[number].live == 0)
+  if (valid_[number].units == 0)
     release(number);
 }
 
@@ -134,8 +135,9 @@ Ftl::Place Ftl::append(Stream stream, uint32_t unit, uint32_t bytes) {
   map_.set(unit, address(open.superblock, offset), bytes / geometry_.granule);
   log_.append(block.log, unit);
   block.fill += bytes;
-  block.valid += bytes;
-  block.live++;
+  Valid &valid = valid_[open.superblock];
+  valid.bytes += bytes;
+  valid.units++;
   mapped_++;
   if (stream == kGc)
     counts_.gc_bytes += bytes;
@@ -147,12 +149,12 @@ Ftl::Place Ftl::append(Stream stream, uint32_t unit, uint32_t bytes) {
 // The unit stays in the log of its superblock.
 void Ftl::forget(uint32_t unit, const UnitMap::Entry &entry) {
   uint32_t number = superblock_of(entry.address);
-  Superblock &block = blocks_[number];
-  block.valid -= entry.granules * geometry_.granule;
-  block.live--;
+  Valid &valid = valid_[number];
+  valid.bytes -= entry.granules * geometry_.granule;
+  valid.units--;
   mapped_--;
   map_.forget(unit);
-  if (block.live == 0 && block.state == State::kClosed)
+  if (valid.units == 0 && blocks_[number].state == State::kClosed)
     release(number);
 }
 
@@ -201,8 +203,8 @@ void Ftl::clear() {
     Superblock &block = blocks_[i];
     block.log = {};
     block.dealt = 0;
-    block.valid = block.fill = 0;
-    block.live = 0;
+    block.fill = 0;
+    valid_[i] = {};
     if (block.state == State::kRetired)
       continue;
     block.state = State::kFree;
@@ -239,7 +241,7 @@ uint32_t Ftl::idle_victim() {
   if (victim_ != 0)
     return victim_;
   uint32_t number = pick_victim();
-  if (number == 0 || blocks_[number].valid * (kIdleCost + 1) > geometry_.data_bytes * kIdleCost)
+  if (number == 0 || valid_[number].bytes * (kIdleCost + 1) > geometry_.data_bytes * kIdleCost)
     return 0;
   return collect(number);
 }
@@ -251,9 +253,10 @@ uint32_t Ftl::collect(uint32_t number) {
 }
 
 // Rosenblum and Ousterhout 1992: what is gained, times how long it stays gained, over the cost.
-double Ftl::benefit(const Superblock &block) const {
-  double used = static_cast<double>(block.valid) / static_cast<double>(geometry_.data_bytes);
-  double age = static_cast<double>(closed_ - block.closed_at + 1);
+double Ftl::benefit(uint32_t number) const {
+  auto valid = static_cast<double>(valid_[number].bytes);
+  double used = valid / static_cast<double>(geometry_.data_bytes);
+  double age = static_cast<double>(closed_ - blocks_[number].closed_at + 1);
   return (1 - used) * age / (2 * used);
 }
 
@@ -261,18 +264,18 @@ uint32_t Ftl::pick_victim() const {
   uint32_t best = 0;
   double best_benefit = 0;
   for (uint32_t i = 1; i < blocks_.size(); i++) {
-    const Superblock &block = blocks_[i];
     // What is full gains nothing.
-    uint64_t moved = block.valid + block.valid * journal_permille_ / 1000;
-    if (block.state != State::kClosed || moved + geometry_.unit_bytes > geometry_.data_bytes)
+    uint64_t valid = valid_[i].bytes;
+    uint64_t moved = valid + valid * journal_permille_ / 1000;
+    if (blocks_[i].state != State::kClosed || moved + geometry_.unit_bytes > geometry_.data_bytes)
       continue;
     if (cost_benefit_) {
-      double value = benefit(block);
+      double value = benefit(i);
       if (best == 0 || value > best_benefit) {
         best = i;
         best_benefit = value;
       }
-    } else if (best == 0 || block.valid < blocks_[best].valid) {
+    } else if (best == 0 || valid < valid_[best].bytes) {
       best = i;
     }
   }
@@ -345,7 +348,7 @@ void Ftl::compact() {
   for (uint32_t i = 1; i < blocks_.size(); i++) {
     if (blocks_[i].dealt > 0)
       continue;
-    uint32_t stale = blocks_[i].log.count - blocks_[i].live;
+    uint32_t stale = blocks_[i].log.count - valid_[i].units;
     if (stale > most) {
       most = stale;
       best = i;
@@ -442,7 +445,8 @@ Ftl::Wear Ftl::wear() const {
 }
 
 uint64_t Ftl::memory_bytes() const {
-  return map_.memory_bytes() + log_.memory_bytes() + blocks_.size() * sizeof(Superblock);
+  return map_.memory_bytes() + log_.memory_bytes() +
+         blocks_.size() * (sizeof(Superblock) + sizeof(Valid));
 }
 
 }  // namespace revodrive

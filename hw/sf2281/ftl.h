@@ -99,7 +99,7 @@ class Ftl {
   void expect(uint64_t unit) const { map_.expect(unit); }
   // Something was written near this unit, so that there is a piece of the map to be read.
   bool touched(uint32_t unit) const { return map_.touched(unit); }
-  uint64_t valid_bytes(uint32_t superblock) const { return blocks_[superblock].valid; }
+  uint64_t valid_bytes(uint32_t superblock) const { return valid_[superblock].bytes; }
   uint32_t free_superblocks() const { return free_; }
   uint64_t retired_blocks() const { return retired_; }
   // Blocks that were spare when the drive was new.
@@ -125,14 +125,17 @@ class Ftl {
 
  private:
   enum class State : uint8_t { kFree, kOpen, kClosed, kRetired };
+  // What is mapped to a superblock. Each write changes that of any: side by side they stay near.
+  struct Valid {
+    uint64_t bytes = 0;
+    uint32_t units = 0;
+  };
   struct Superblock {
-    uint64_t valid = 0;  // bytes of units that are mapped here
-    uint64_t fill = 0;   // bytes written
+    uint64_t fill = 0;  // bytes written
     uint64_t closed_at = 0;
     UnitLog::List log;
     uint64_t dealt_first = 0;  // in the order of the map's Deal
     uint32_t dealt = 0;        // units that were dealt here; then there is no log
-    uint32_t live = 0;         // units that are mapped here
     uint32_t erases = 0;
     State state = State::kFree;
     bool failed = false;  // a block of it failed, and there was no spare
@@ -155,7 +158,7 @@ class Ftl {
   uint32_t collect(uint32_t superblock);
   uint32_t free_share(uint64_t permille) const;
   uint32_t coldest() const;
-  double benefit(const Superblock &block) const;
+  double benefit(uint32_t superblock) const;
   void erase(Superblock &block);
   void wear_out(Superblock &block);
   void retire_if_due();
@@ -203,6 +206,7 @@ class Ftl {
   UnitMap map_;
   UnitLog log_;
   std::vector<Superblock> blocks_;  // [0] is not used
+  std::vector<Valid> valid_;        // of each
   std::array<OpenStream, kStreams> streams_;
   uint32_t free_ = 0;
   uint64_t mapped_ = 0;

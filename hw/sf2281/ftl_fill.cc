@@ -18,9 +18,9 @@ uint32_t Ftl::deal_to(Deal &deal, uint32_t number, uint64_t most) {
   if (units == 0)
     return 0;
   block.dealt_first = first;
-  block.dealt = block.live = units;
+  block.dealt = units;
   block.clean = false;
-  block.valid = uint64_t{units} * deal.bytes();
+  valid_[number] = {uint64_t{units} * deal.bytes(), units};
   mapped_ += units;
   return units;
 }
@@ -126,12 +126,12 @@ void Ftl::save_summary(StreamWriter &out) const {
   out.section("FTLS");
   save_worn(out);
   uint64_t bytes = 0;
-  for (const Superblock &block : blocks_)
-    bytes += block.valid;
+  for (const Valid &valid : valid_)
+    bytes += valid.bytes;
   out.put(mapped_ == 0 ? geometry_.granule : rounded(bytes / mapped_));
   out.put(random_state_);
-  for (const Superblock &block : blocks_)
-    put_number(out, block.live);
+  for (const Valid &valid : valid_)
+    put_number(out, valid.units);
   for (uint64_t unit = 0; unit < map_.units(); unit += UnitMap::kChunkUnits)
     put_number(out, map_.mapped_in_chunk(unit));
 }

@@ -111,8 +111,8 @@ void Ftl::load_units(StreamReader &in, uint32_t number) {
                static_cast<uint32_t>(bytes / geometry_.granule));
       log_.append(block.log, unit);
     }
-    block.live += static_cast<uint32_t>(count);
-    block.valid += count * bytes;
+    valid_[number].units += static_cast<uint32_t>(count);
+    valid_[number].bytes += count * bytes;
     mapped_ += count;
     expected = {first + static_cast<int64_t>(count), offset + static_cast<int64_t>(count * bytes)};
   }
@@ -208,11 +208,11 @@ void Ftl::load_superblock(StreamReader &in, uint32_t number) {
     return;
   block.closed_at = get_number(in);
   load_units(in, number);
-  if (block.valid > block.fill)
+  if (valid_[number].bytes > block.fill)
     in.fail();
   if (open)
     return;
-  if (block.live == 0)
+  if (valid_[number].units == 0)
     return in.fail();
   block.state = State::kClosed;
   free_--;
@@ -262,14 +262,14 @@ const char *Ftl::check() const {
       return "a superblock is open without a stream, or a stream's is not";
     free += block.state == State::kFree;
     in_logs += block.log.count;
-    if (block.fill > geometry_.data_bytes || block.valid > block.fill)
+    if (block.fill > geometry_.data_bytes || valid_[i].bytes > block.fill)
       return "a superblock holds more than fits";
     if ((block.state == State::kFree || block.state == State::kRetired) && block.fill != 0)
       return "a free superblock is not empty";
-    if (block.state == State::kClosed && block.live == 0)
+    if (block.state == State::kClosed && valid_[i].units == 0)
       return "a closed superblock has nothing valid and is not free";
-    uint64_t valid = 0;
-    uint32_t live = 0, unit;
+    Valid valid;
+    uint32_t unit;
     for (Walk walk = this->walk(block); next(block, walk, &unit);) {
       uint32_t address = map_.address(unit);
       if (address == 0 || address & UnitMap::kMark || superblock_of(address) != i)
@@ -278,12 +278,12 @@ const char *Ftl::check() const {
       if (place.offset + place.bytes > block.fill + geometry_.slot_bytes)
         return "a unit lies beyond what was written";
       map_.set_address(unit, address | UnitMap::kMark);
-      valid += place.bytes;
-      live++;
+      valid.bytes += place.bytes;
+      valid.units++;
     }
-    if (valid != block.valid || live != block.live)
+    if (valid.bytes != valid_[i].bytes || valid.units != valid_[i].units)
       return "valid bytes or units of a superblock differ from the map";
-    mapped += live;
+    mapped += valid.units;
   }
   uint64_t in_map = 0;
   for (uint64_t unit = 0; unit < map_.units(); unit++) {

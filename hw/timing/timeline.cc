@@ -67,10 +67,26 @@ void Timeline::clear() {
   busy_until_ns_ = 0;
 }
 
-// The first gap that ends after at_ns; there is one. Gaps of the past stay in the list until it is
-// full, so this looks near the end first, then by halves, without a branch that the processor would
-// have to guess.
+// The first gap that ends after at_ns; there is one. Mostly the one of the last time or one of the
+// next few.
 Span *Timeline::first_gap_after(int64_t at_ns) {
+  constexpr uint32_t kSteps = 3;
+  uint32_t near = std::clamp(near_, first_, end_ - 1);
+  uint32_t last = std::min(near + kSteps, end_ - 1);
+  if (near == first_ || gaps_[near - 1].end_ns <= at_ns) {
+    while (near < last && gaps_[near].end_ns <= at_ns)
+      near++;
+  }
+  bool found = gaps_[near].end_ns > at_ns && (near == first_ || gaps_[near - 1].end_ns <= at_ns);
+  if (!found)
+    near = static_cast<uint32_t>(search(at_ns) - gaps_.data());
+  near_ = near;
+  return &gaps_[near];
+}
+
+// The same from any place. Gaps of the past stay in the list until it is full, so this looks near
+// the end first, then by halves, without a branch that the processor would have to guess.
+Span *Timeline::search(int64_t at_ns) {
   constexpr size_t kNear = 4;
   size_t count = end_ - first_;
   size_t reach = kNear;

@@ -64,6 +64,9 @@ class AtaDrive : public AtaTarget {
   // such name (*error is set), or the value is not allowed.
   virtual bool set(std::string_view name, uint64_t value, rd_error *error) = 0;
 
+  // A command for this sector comes soon (AtaTarget::expect).
+  virtual void expect_sector(uint64_t lba) const = 0;
+
   // What outlives the power. A new drive is as it left the factory; load_persistent() makes it one
   // that was stored before and now has its power back, and goes before anything else. The store may
   // be null and must outlive the drive or its connection. `now_ns` is when the power came on.

@@ -263,6 +263,10 @@ uint32_t rd_card_mmio_read(struct rd_card *card, uint32_t offset);
 void rd_card_mmio_write(struct rd_card *card, uint32_t offset, uint32_t value);
 
 void rd_card_timer_fired(struct rd_card *card);
+/* A command for this sector of this member comes soon, as the host made its work up ahead: brings
+ * what the model keeps of the place into the processor's cache. Nothing else changes. Calls for
+ * several commands in a row cost little more than one. */
+void rd_card_expect(struct rd_card *card, unsigned port, uint64_t lba);
 void rd_card_block_done(struct rd_card *card, uint64_t token, int error);
 void rd_card_reset(struct rd_card *card, enum rd_reset kind);
 

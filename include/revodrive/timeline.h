@@ -63,6 +63,7 @@ class Timeline {
   Span book_piece(int64_t earliest_ns, int64_t most_ns);
   Span append(int64_t earliest_ns, int64_t duration_ns);
   Span *first_gap_after(int64_t at_ns);
+  Span *search(int64_t at_ns);
   void cut_gap(Span *gap, Span used);
   uint32_t make_room();
   void append_gap(Span gap);
@@ -77,6 +78,7 @@ class Timeline {
   std::array<Span, 2 * kMaxGaps> gaps_{};
   uint32_t first_ = 0;
   uint32_t end_ = 0;
+  uint32_t near_ = 0;  // where to look first; any number is right
   int64_t busy_until_ns_ = 0;
   int64_t busy_ns_ = 0;
   Track track_;

@@ -195,7 +195,7 @@ void FastHost::issue(unsigned slot) {
   unsigned phy = slot / kDepth;
   uint32_t sectors = load_.bytes / RD_SECTOR_BYTES;
   uint64_t places = load_.member_bytes / load_.bytes;
-  uint64_t lba = load_.sequential ? next_lba_[phy] : random_.below(places) * sectors;
+  uint64_t lba = load_.sequential ? next_lba_[phy] : chosen_[slot];
   next_lba_[phy] = (lba + sectors) % (places * sectors);
   uint8_t *fis = at(kTables + uint64_t{slot} * kTableBytes);
   for (unsigned i = 0; i < 3; i++) {
@@ -205,6 +205,20 @@ void FastHost::issue(unsigned slot) {
   put32(kTxRing + 4 * tx_next_, 0x70000000u | phy << 20 | 1u << (12 + phy) | slot);
   set(kTxProd, tx_next_);
   tx_next_ = (tx_next_ + 1) % kTxEntries;
+  choose(slot);
+}
+
+void FastHost::choose(unsigned slot) {
+  if (load_.sequential)
+    return;
+  uint32_t sectors = load_.bytes / RD_SECTOR_BYTES;
+  chosen_[slot] = random_.below(load_.member_bytes / load_.bytes) * sectors;
+  ahead_[ahead_count_++] = slot;
+  if (ahead_count_ < kAhead)
+    return;
+  ahead_count_ = 0;
+  for (unsigned it : ahead_)
+    rd_card_expect(card_, it / kDepth, chosen_[it]);
 }
 
 void FastHost::serve_interrupt() {

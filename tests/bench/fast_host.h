@@ -75,6 +75,7 @@ class FastHost {
   void prepare_all();
   void prepare(unsigned slot);
   void issue(unsigned slot);
+  void choose(unsigned slot);
   void serve_interrupt();
   void jump();
 
@@ -90,6 +91,10 @@ class FastHost {
   uint64_t done_ = 0;
   uint64_t spans_ = 0;
   std::array<uint64_t, kMembers> next_lba_{};
+  std::array<uint64_t, kMembers * kDepth> chosen_{};
+  static constexpr unsigned kAhead = 8;
+  std::array<unsigned, kAhead> ahead_{};
+  unsigned ahead_count_ = 0;
 };
 
 }  // namespace revodrive::bench
