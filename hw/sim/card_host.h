@@ -49,6 +49,9 @@ class CardHost {
   // The same over a span in which the card may have deadlines of its own.
   void advance(int64_t ns);
 
+  // A command for this sector comes soon.
+  void expect(unsigned port, uint64_t lba) { rd_card_expect(card_, port, lba); }
+
   bool irq() const { return irq_; }
   uint32_t readl(uint32_t offset) { return rd_card_mmio_read(card_, offset); }
   void writel(uint32_t offset, uint32_t value) { rd_card_mmio_write(card_, offset, value); }

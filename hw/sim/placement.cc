@@ -22,6 +22,9 @@ class Single final : public Placement {
   void place(const IoRequest &io, std::vector<AtaRequest> &out) override {
     append_range(members_, io, port_, io.offset, io.bytes, out);
   }
+  std::optional<Sector> sector(uint64_t offset) const override {
+    return Sector{port_, offset / RD_SECTOR_BYTES};
+  }
 
  private:
   Members members_;
@@ -53,6 +56,11 @@ class Stripe final : public Placement {
   }
   uint64_t bytes() const override { return members_.bytes / chunk_ * chunk_ * members_.count; }
   void place(const IoRequest &io, std::vector<AtaRequest> &out) override;
+  std::optional<Sector> sector(uint64_t offset) const override {
+    uint64_t chunk = number(offset);
+    uint64_t start = (chunk / members_.count << shift_) + inside(offset);
+    return Sector{static_cast<unsigned>(chunk % members_.count), start / RD_SECTOR_BYTES};
+  }
 
  private:
   void place_on(const IoRequest &io, unsigned port, uint64_t start, uint64_t end,

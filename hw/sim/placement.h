@@ -41,6 +41,12 @@ class Placement {
   virtual uint64_t bytes() const = 0;
   // Appends the commands of a request that lies inside bytes(). Tags are not set.
   virtual void place(const IoRequest &io, std::vector<AtaRequest> &out) = 0;
+  // Where this byte lies, if that is known before the request comes.
+  struct Sector {
+    unsigned port = 0;
+    uint64_t lba = 0;
+  };
+  virtual std::optional<Sector> sector(uint64_t) const { return {}; }
   // All commands of this request have come back.
   virtual void settled(const IoRequest &) {}
 

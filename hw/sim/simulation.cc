@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/look_ahead.h"
 #include "sim/user_error.h"
 
 namespace revodrive::sim {
@@ -188,6 +189,8 @@ void Simulation::open_targets(RunningJob &running, JobParts &parts) {
     total = job.io_size.of(total);
   parts.planned_bytes = total * job.loops;
   parts.source = std::make_unique<Generator>(job, regions, total, parts.seed);
+  if (job.direction.random)
+    parts.source = std::make_unique<LookAhead>(std::move(parts.source), *host_, parts.targets);
 }
 
 void Simulation::finish_logs() {
