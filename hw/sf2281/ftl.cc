@@ -310,10 +310,11 @@ void Ftl::expect_following(const UnitLog::List &list, const UnitLog::Cursor &cur
 bool Ftl::deal_ahead(const Superblock &block, Walk &walk) const {
   walk.at = 0;
   walk.end = std::min(kAhead, block.dealt - walk.dealt);
-  for (uint32_t i = 0; i < walk.end; i++) {
+  for (uint32_t i = 0; i < walk.end; i++)
     walk.ahead[i] = map_.deal().unit_at(block.dealt_first + walk.dealt++);
+  // Only with nothing else between them do the ways to memory overlap.
+  for (uint32_t i = 0; i < walk.end; i++)
     map_.expect(walk.ahead[i]);
-  }
   return walk.end > 0;
 }
 
