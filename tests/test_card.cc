@@ -158,6 +158,21 @@ START_TEST(idle_card_moves) {
 }
 END_TEST
 
+// Whatever a host says will come, nothing comes of it.
+START_TEST(hints_change_nothing) {
+  Twins twins;
+  twins.driver.run(4, twins.driver.write_request(8, 8, twins.driver.data_addr()));
+  std::vector<uint8_t> before = twins.source.save();
+  for (unsigned port : {0u, 1u, 3u, 7u, 8u, 1000u, UINT32_MAX}) {
+    for (unsigned shift = 0; shift < 64; shift++) {
+      rd_card_expect(twins.source.card(), port, uint64_t{1} << shift);
+      rd_card_expect(twins.source.card(), port, UINT64_MAX >> shift);
+    }
+  }
+  ck_assert(twins.source.save() == before);
+}
+END_TEST
+
 // Commands in every stage: waiting for model time, for the backend (kept by the host for a retry),
 // failed at delivery, completed and coalescing. All complete, once, at the times they would have
 // had.
@@ -333,9 +348,10 @@ END_TEST
 }  // namespace
 
 int main() {
-  return run_tests("card",
-                   {member_refusals_name_the_value, preset_of_an_image_needs_to_know_it,
-                    host_is_told_of_the_map, unknown_profile_lists_the_known, idle_card_moves,
-                    busy_card_moves, foreign_state_is_refused, damaged_state_never_breaks_the_card,
-                    reset_with_commands_in_flight, destroy_with_commands_in_flight, random_guest});
+  return run_tests(
+      "card",
+      {member_refusals_name_the_value, preset_of_an_image_needs_to_know_it, host_is_told_of_the_map,
+       unknown_profile_lists_the_known, idle_card_moves, hints_change_nothing, busy_card_moves,
+       foreign_state_is_refused, damaged_state_never_breaks_the_card, reset_with_commands_in_flight,
+       destroy_with_commands_in_flight, random_guest});
 }

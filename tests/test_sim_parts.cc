@@ -15,6 +15,7 @@
 #include "sim/iolog.h"
 #include "sim/job_file.h"
 #include "sim/latency_stats.h"
+#include "sim/look_ahead.h"
 #include "sim/placement.h"
 #include "sim/state_file.h"
 #include "sim/steady_math.h"
@@ -243,6 +244,42 @@ START_TEST(scrambled_buffers_do_not_wear) {
 }
 END_TEST
 
+// A job gets what the source has, whether it ends, begins anew before the end, or goes on for ever.
+START_TEST(look_ahead_keeps_order) {
+  Random random(test::seed());
+  rd_card_config config = {};
+  config.ports = 1;
+  CardHost host(config, 1 << 16);
+  Members members{1, 1 << 20, 128 << 10, nullptr};
+  auto target = Placement::single(members, 0);
+  for (int round = 0; round < 200; round++) {
+    JobOptions job;
+    job.direction.reads = random.one_in(2);
+    job.direction.writes = job.direction.random = true;
+    job.direction.trim_then_write = random.one_in(4);
+    job.block_max[static_cast<unsigned>(Op::kWrite)] = 4096u << random.below(3);
+    std::vector<Region> regions(1 + random.below(3), Region{0, 1 << 20});
+    std::vector<Placement *> targets(regions.size(), target.get());
+    uint64_t total = random.one_in(3) ? 0 : random.below(100) * 4096 + 1;
+    uint64_t seed = random.next();
+    Generator plain(job, regions, total, seed);
+    LookAhead ahead(std::make_unique<Generator>(job, regions, total, seed), host, targets);
+    for (int step = 0; step < 300; step++) {
+      NextIo want, got;
+      bool more = plain.next(want);
+      ck_assert_int_eq(ahead.next(got), more);
+      bool same = got.op == want.op && got.target == want.target && got.bytes == want.bytes &&
+                  got.offset == want.offset;
+      ck_assert_msg(!more || same, "round %d, step %d", round, step);
+      if (more && !random.one_in(50))
+        continue;
+      plain.rewind();
+      ahead.rewind();
+    }
+  }
+}
+END_TEST
+
 START_TEST(dedupe_repeats_blocks) {
   BufferOptions options;
   options.dedupe_percent = 60;
@@ -332,6 +369,8 @@ START_TEST(stripe_is_raid0) {
     auto by_addr = [](const Piece &a, const Piece &b) { return a.addr < b.addr; };
     std::sort(got.begin(), got.end(), by_addr);
     ck_assert(got == want);
+    auto sector = volume->sector(io.offset);
+    ck_assert(sector && sector->port == got[0].port && sector->lba == got[0].lba);
     for (const AtaRequest &command : commands)
       ck_assert(command.sectors * RD_SECTOR_BYTES <= members.max_command_bytes);
   }
@@ -416,10 +455,10 @@ END_TEST
 
 int main() {
   return test::run_tests(
-      "sim_parts",
-      {numbers, job_files, comments_end_lines, bad_options_name_place_option_and_value,
-       permutation_visits_each_once, distributions_have_their_shape, steady_powers,
-       c091_compress_percentage_direction, buffers_repeat_unless_refilled,
-       scrambled_buffers_do_not_wear, dedupe_repeats_blocks, percentiles_are_close, stripe_is_raid0,
-       dispatch_finds_what_it_wrote, c081_log_lines, state_files_are_whole_or_refused});
+      "sim_parts", {numbers, job_files, comments_end_lines, bad_options_name_place_option_and_value,
+                    permutation_visits_each_once, distributions_have_their_shape, steady_powers,
+                    c091_compress_percentage_direction, buffers_repeat_unless_refilled,
+                    scrambled_buffers_do_not_wear, look_ahead_keeps_order, dedupe_repeats_blocks,
+                    percentiles_are_close, stripe_is_raid0, dispatch_finds_what_it_wrote,
+                    c081_log_lines, state_files_are_whole_or_refused});
 }
