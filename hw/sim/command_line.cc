@@ -52,7 +52,6 @@ class Parser {
   const std::vector<std::string> &arguments_;
   size_t at_ = 0;
   CommandLine line_;
-  std::vector<std::string> files_;
   bool any_job_ = false;
   bool any_window_ = false;
 };
@@ -64,7 +63,7 @@ CommandLine Parser::parse() {
     if (argument == "--") {
       only_files = true;
     } else if (only_files || argument == "-" || !argument.starts_with("-")) {
-      files_.push_back(argument);
+      line_.job_files.push_back(argument);
     } else if (argument.starts_with("--")) {
       option(argument.substr(2));
     } else if (argument == "-h") {
@@ -75,10 +74,10 @@ CommandLine Parser::parse() {
   }
   if (any_window_ && line_.timeline.empty())
     refuse("command line: --timeline-window without --timeline: name the file of the trace");
-  if (any_job_ && !files_.empty())
+  if (any_job_ && !line_.job_files.empty())
     refuse("command line: job file '%s' and --name: jobs come from files or from the command line",
-           files_[0].c_str());
-  for (const std::string &file : files_)
+           line_.job_files[0].c_str());
+  for (const std::string &file : line_.job_files)
     line_.jobs.read_file(file);
   return std::move(line_);
 }

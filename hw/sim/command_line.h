@@ -31,6 +31,7 @@ struct CommandLine {
   bool show_settings = false;
   bool help = false;
   bool version = false;
+  std::vector<std::string> job_files;
   JobList jobs;
 };
 

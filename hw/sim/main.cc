@@ -35,7 +35,7 @@ void flush_stdout() {
 
 // The files that the command line asks for, open.
 struct Outputs {
-  explicit Outputs(const CommandLine &line);
+  Outputs(const CommandLine &line, const std::vector<JobOptions> &jobs);
   OutputFiles all;
   std::unique_ptr<StateFile> state;
   std::unique_ptr<OutputFile> report;
@@ -44,7 +44,28 @@ struct Outputs {
   std::unique_ptr<OutputFile> dump;
 };
 
-Outputs::Outputs(const CommandLine &line) {
+bool is_builtin(const std::string &profile) {
+  struct Search {
+    const std::string &name;
+    bool found = false;
+  } search{profile};
+  auto compare = [](void *opaque, const char *name) {
+    auto &it = *static_cast<Search *>(opaque);
+    it.found |= it.name == name;
+  };
+  rd_profile_list(compare, &search);
+  return search.found;
+}
+
+Outputs::Outputs(const CommandLine &line, const std::vector<JobOptions> &jobs) {
+  for (const std::string &file : line.job_files)
+    all.keep("job file '" + file + "'", file);
+  for (const JobOptions &job : jobs) {
+    if (!job.replay.log.empty())
+      all.keep("read_iolog=" + job.replay.log, job.replay.log);
+  }
+  if (!line.profile.empty() && !is_builtin(line.profile))
+    all.keep("--profile=" + line.profile, line.profile);
   auto open = [&](const char *option, const std::string &path) {
     return path.empty() ? nullptr : std::make_unique<OutputFile>(option + ("=" + path), path, all);
   };
@@ -173,7 +194,7 @@ int run(const CommandLine &line, std::vector<JobOptions> jobs) {
     config.chunk_bytes = volume->chunk_bytes;
     config.ports = setup.members;
   }
-  Outputs outputs(line);
+  Outputs outputs(line, jobs);
   Simulation simulation(config, setup, line.placement, jobs, outputs.timeline != nullptr);
   if (outputs.state)
     outputs.state->load(simulation);

@@ -19,24 +19,41 @@ constexpr mode_t kMode = 0666;  // less what umask takes
 
 }  // namespace
 
-void OutputFiles::claim(const std::string &what, const std::string &path) {
+// Nothing: what is there is no regular file.
+std::optional<OutputFiles::Claim> OutputFiles::claim_of(const std::string &what,
+                                                        const std::string &path) {
   std::error_code ignored;
   std::filesystem::path whole = std::filesystem::absolute(path, ignored);
-  Claim claim{what, std::filesystem::weakly_canonical(whole, ignored).string(), 0, 0};
+  Claim claim{what, std::filesystem::weakly_canonical(whole, ignored).string(), 0, 0, false};
   struct stat status = {};
   if (stat(path.c_str(), &status) == 0) {
     if (!S_ISREG(status.st_mode))
-      return;
+      return {};
     claim.device = status.st_dev;
     claim.number = status.st_ino;
   }
+  return claim;
+}
+
+void OutputFiles::claim(const std::string &what, const std::string &path) {
+  std::optional<Claim> claim = claim_of(what, path);
+  if (!claim)
+    return;
   for (const Claim &other : claims_) {
-    bool same_number = claim.number != 0 && claim.number == other.number;
-    if (other.path == claim.path || (same_number && claim.device == other.device))
-      refuse("%s: is the same file as %s: each output needs a file of its own", what.c_str(),
-             other.what.c_str());
+    bool same_number = claim->number != 0 && claim->number == other.number;
+    if (other.path == claim->path || (same_number && claim->device == other.device))
+      refuse("%s: is the same file as %s: %s", what.c_str(), other.what.c_str(),
+             other.input ? "it would be lost" : "each output needs a file of its own");
   }
-  claims_.push_back(claim);
+  claims_.push_back(*claim);
+}
+
+void OutputFiles::keep(const std::string &what, const std::string &path) {
+  std::optional<Claim> claim = claim_of(what, path);
+  if (!claim)
+    return;
+  claim->input = true;
+  claims_.push_back(*claim);
 }
 
 OutputFile::OutputFile(std::string what, std::string path, OutputFiles &all)

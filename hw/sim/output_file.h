@@ -2,13 +2,14 @@
 //
 // A file that a run writes. It is opened before the run, so that one which cannot be written is
 // noticed before time is spent on it, but keeps what it holds until the first output; closing it
-// is checked. OutputFiles knows all of a run: no two may be the same file. Errors are UserErrors
-// that name option, file and the system's reason.
+// is checked. OutputFiles knows all of a run: no two may be the same file, and none a file that the
+// run reads. Errors are UserErrors that name option, file and the system's reason.
 #ifndef REVODRIVE_SIM_OUTPUT_FILE_H
 #define REVODRIVE_SIM_OUTPUT_FILE_H
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
@@ -21,6 +22,8 @@ class OutputFiles {
   // `what` is "--output=x": what asked for it. Refuses a file that another one asked for, by
   // whatever name. Devices and pipes may be shared. Both are remembered.
   void claim(const std::string &what, const std::string &path);
+  // `what` is "job file 'x'": an input, which no output may take the place of. Before the outputs.
+  void keep(const std::string &what, const std::string &path);
 
  private:
   struct Claim {
@@ -28,7 +31,9 @@ class OutputFiles {
     std::string path;  // without symbolic links
     dev_t device;
     ino_t number;  // 0: there is no file yet
+    bool input;
   };
+  static std::optional<Claim> claim_of(const std::string &what, const std::string &path);
   std::vector<Claim> claims_;
 };
 

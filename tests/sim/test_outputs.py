@@ -69,6 +69,25 @@ def test_one_file_for_two_outputs(sim):
     sim("--timeline=/dev/null", "--histogram=/dev/null", *JOB)
 
 
+@pytest.mark.parametrize("option", [*OPTIONS, "--write_iolog"])
+def test_no_output_takes_the_place_of_an_input(sim, option):
+    """A job file, a profile, a log that is replayed: by name or by link."""
+    inputs = {"job.fio": ("[a]\nrw=randread\ntime_based\nruntime=10h\n", "job file"),
+              "mine.ini": ("[profile]\nbase = vertex3-120\n", "--profile=mine.ini"),
+              "log": ("fio version 2 iolog\nssd0 add\nssd0 open\nssd0 read 0 4096\n", "read_iolog=log")}
+    for name, (text, called) in inputs.items():
+        sim.file(name, text)
+        os.link(sim.folder / name, sim.folder / f"link-{name}")
+        words = {"job.fio": ("job.fio",), "mine.ini": ("--profile=mine.ini", *LONG),
+                 "log": ("--name=a", "--read_iolog=log")}[name]
+        for path in (name, f"./{name}", f"link-{name}"):
+            if option == "--write_iolog" and name == "job.fio":
+                continue  # an option of the file itself
+            said = sim.refused(*words, f"{option}={path}")
+            assert called in said and f"{option.strip('-')}={path}" in said and "would be lost" in said
+            assert (sim.folder / name).read_text() == text
+
+
 def test_a_state_keeps_link_and_mode(sim):
     os.symlink("target", sim.folder / "link")
     sim("--state=link", "--name=a", "--rw=write", "--size=1m")
