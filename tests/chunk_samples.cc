@@ -158,7 +158,7 @@ Bytes with_copies(Random &random) {
   Bytes chunk = noise(random, kChunk);
   for (unsigned i = 0; i < 20; i++) {
     size_t from = random() % 2000, to = 2000 + random() % 2000;
-    std::memcpy(&chunk[to], &chunk[from], 8 + random() % 60);
+    std::memmove(&chunk[to], &chunk[from], 8 + random() % 60);
   }
   return chunk;
 }
