@@ -73,12 +73,10 @@ Span *Timeline::first_gap_after(int64_t at_ns) {
   constexpr uint32_t kSteps = 3;
   uint32_t near = std::clamp(near_, first_, end_ - 1);
   uint32_t last = std::min(near + kSteps, end_ - 1);
-  if (near == first_ || gaps_[near - 1].end_ns <= at_ns) {
-    while (near < last && gaps_[near].end_ns <= at_ns)
-      near++;
-  }
-  bool found = gaps_[near].end_ns > at_ns && (near == first_ || gaps_[near - 1].end_ns <= at_ns);
-  if (!found)
+  bool none_before = near == first_ || gaps_[near - 1].end_ns <= at_ns;
+  while (none_before && near < last && gaps_[near].end_ns <= at_ns)
+    near++;
+  if (!none_before || gaps_[near].end_ns <= at_ns)
     near = static_cast<uint32_t>(search(at_ns) - gaps_.data());
   near_ = near;
   return &gaps_[near];
