@@ -150,7 +150,7 @@ START_TEST(almost_zeros_are_not_zeros) {
   Compressor compressor(1);
   std::vector<uint8_t> chunk(4096), noise = random_bytes(64);
   uint64_t zeros = stored(compressor, chunk);
-  for (size_t at : {0, 1, 2047, 4096 - 64}) {
+  for (size_t at : {0, 1, 63, 64, 2047, 4096 - 64}) {
     std::memcpy(&chunk[at], noise.data(), noise.size());
     ck_assert_uint_ge(stored(compressor, chunk), zeros + 32);
     std::memset(&chunk[at], 0, noise.size());

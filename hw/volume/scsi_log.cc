@@ -50,6 +50,16 @@ std::optional<Attribute> attribute(std::span<const uint8_t> data, uint8_t id) {
   return {};
 }
 
+// One more parameter of so many bytes, which are 0; where they begin.
+size_t add_parameter(std::vector<uint8_t> &bytes, uint8_t code, uint8_t size) {
+  size_t header = bytes.size();
+  bytes.resize(header + 4 + size);
+  bytes[header + 1] = code;
+  bytes[header + 2] = kBinaryList;
+  bytes[header + 3] = size;
+  return header + 4;
+}
+
 Fis smart(uint8_t feature) {
   return {0x27, 0x80, ata::kSmart, feature, 0, kSmartLow, kSmartHigh, 0x40, 0, 0, 0, 0, 1};
 }
@@ -162,12 +172,9 @@ void ScsiDevice::log_answer(ScsiTask &task) {
 // Of this power-on: bytes that were moved, requests that failed at the medium.
 ScsiDevice::Bytes ScsiDevice::log_errors(const Moved &moved) {
   constexpr uint8_t kBytesCode = 5, kUncorrectedCode = 6;
-  Bytes bytes{0, kBytesCode, kBinaryList, 8};
-  bytes.resize(12);
-  put_be(bytes, 4, 8, moved.bytes);
-  bytes.insert(bytes.end(), {0, kUncorrectedCode, kBinaryList, 8});
-  bytes.resize(24);
-  put_be(bytes, 16, 8, moved.failed);
+  Bytes bytes;
+  put_be(bytes, add_parameter(bytes, kBytesCode, 8), 8, moved.bytes);
+  put_be(bytes, add_parameter(bytes, kUncorrectedCode, 8), 8, moved.failed);
   return bytes;
 }
 
@@ -175,18 +182,16 @@ ScsiDevice::Bytes ScsiDevice::log_errors(const Moved &moved) {
 ScsiDevice::Bytes ScsiDevice::log_self_tests() {
   constexpr uint8_t kResults = 20, kResultBytes = 16;
   Bytes bytes;
-  for (uint8_t i = 1; i <= kResults; i++) {
-    bytes.insert(bytes.end(), {0, i, kBinaryList, kResultBytes});
-    bytes.resize(bytes.size() + kResultBytes);
-  }
+  for (uint8_t i = 1; i <= kResults; i++)
+    add_parameter(bytes, i, kResultBytes);
   return bytes;
 }
 
 // No scan is running, and none has been.
 ScsiDevice::Bytes ScsiDevice::log_background() {
   constexpr uint8_t kStatusBytes = 12;
-  Bytes bytes{0, 0, kBinaryList, kStatusBytes};
-  bytes.resize(bytes.size() + kStatusBytes);
+  Bytes bytes;
+  add_parameter(bytes, 0, kStatusBytes);
   return bytes;
 }
 
@@ -221,10 +226,11 @@ ScsiDevice::Bytes ScsiDevice::log_exceptions(const ScsiTask &task) const {
 
 ScsiDevice::Bytes ScsiDevice::log_members() const {
   auto state = static_cast<uint8_t>((degraded() ? 1 : 0) | (volume_.damaged() ? 2 : 0));
-  Bytes bytes{0, 0, kBinaryList, 1, state};
+  Bytes bytes;
+  bytes[add_parameter(bytes, 0, 1)] = state;
   for (unsigned i = 0; i < volume_.members(); i++)
-    bytes.insert(bytes.end(), {0, static_cast<uint8_t>(i + 1), kBinaryList, 1,
-                               static_cast<uint8_t>(volume_.state(i))});
+    bytes[add_parameter(bytes, static_cast<uint8_t>(i + 1), 1)] =
+        static_cast<uint8_t>(volume_.state(i));
   return bytes;
 }
 
