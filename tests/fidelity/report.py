@@ -158,7 +158,7 @@ class Plots:
 
 def table(verdicts):
     rows = ["<table><tr><th>id<th>device<th>state<th>workload<th>block<th>QD<th>data<th>published<th>model<th>error"
-            "<th>source</tr>"]
+            "<th>source<th>why not</tr>"]
     for verdict in verdicts:
         figure = verdict.figure
         value = "-" if verdict.value is None else f"{verdict.value:.4g}"
@@ -169,7 +169,7 @@ def table(verdicts):
         bound = "" if figure.bound == "is" else figure.bound + " "
         rows.append(f"<tr{'' if verdict.passed else ' class=off'}>" + "".join(f"<td>{html.escape(c)}" for c in cells)
                     + f"<td class=n>{bound}{figure.value:g} {html.escape(figure.unit)}<td class=n>{value}<td class=n>"
-                    + f"{html.escape(error)}<td>{html.escape(figure.source)}</tr>")
+                    + f"{html.escape(error)}<td>{html.escape(figure.source)}<td>{html.escape(verdict.remark)}</tr>")
     return "\n".join(rows) + "</table>"
 
 

@@ -31,6 +31,17 @@ class Verdict:
         return self.value is not None and self.figure.reproduced_by(self.value)
 
     @property
+    def settled(self):
+        """Reproduced, or one of those that are not and for which there is a reason."""
+        return self.value is not None and self.passed != (self.figure.id in recipes.UNREACHED)
+
+    @property
+    def remark(self):
+        if not self.passed:
+            return recipes.UNREACHED.get(self.figure.id, "")
+        return "" if self.settled else "reproduced now: it has to go from UNREACHED in recipes.py"
+
+    @property
     def error(self):
         return None if self.value is None else self.figure.error(self.value)
 
@@ -65,9 +76,10 @@ def line(verdict):
     wanted = f"{'' if figure.bound == 'is' else figure.bound + ' '}{figure.value:g}"
     if verdict.value is None:
         return f"{figure.id} {what:74} {wanted:>18} {figure.unit:6} -- {verdict.problem}"
-    mark = "ok" if verdict.passed else "OFF"
+    mark = "ok" if verdict.passed else "off" if verdict.settled else "OFF"
+    remark = f": {verdict.remark}" if verdict.remark else ""
     return (f"{figure.id} {what:74} {wanted:>18} {figure.unit:6} {verdict.value:10.4g} {100 * verdict.error:+6.1f} % "
-            f"{figure.group:6} {mark}")
+            f"{figure.group:6} {mark}{remark}")
 
 
 def summary(verdicts):
@@ -77,7 +89,9 @@ def summary(verdicts):
         passed = sum(v.passed for v in mine)
         errors = [abs(v.error) for v in mine if v.error is not None]
         median = f", median error {100 * statistics.median(errors):.1f} %" if errors else ""
-        lines.append(f"{group}: {passed} of {len(mine)} within {100 * tolerance:.0f} %{median}")
+        off = sum(not v.passed and v.settled for v in mine)
+        known = f", {off} not, with the reason" if off else ""
+        lines.append(f"{group}: {passed} of {len(mine)} within {100 * tolerance:.0f} %{known}{median}")
     return lines
 
 
@@ -112,7 +126,7 @@ def main(arguments=None):
 
         print(f"report: {report.write(verdicts, simulate, ROOT / 'build/fidelity').relative_to(ROOT)}")
     broken = [verdict for verdict in verdicts if verdict.value is None]
-    return 2 if broken else 0 if all(verdict.passed for verdict in verdicts) else 1
+    return 2 if broken else 0 if all(verdict.settled for verdict in verdicts) else 1
 
 
 if __name__ == "__main__":
