@@ -60,6 +60,21 @@ struct Bench {
   Journey journey;
 };
 
+// Any that the check accepts, of a drive that is small for its pages.
+FlashProfile random_shape(Random &random) {
+  FlashProfile profile = test_flash();
+  profile.page_bytes = 2048u << random.below(6);
+  profile.planes = 1u << random.below(3);
+  profile.channels = static_cast<uint32_t>(1 + random.below(8));
+  profile.dies_per_channel = static_cast<uint32_t>(1 + random.below(4));
+  profile.raise = static_cast<uint32_t>(random.below(2));
+  profile.journal_permille = static_cast<uint32_t>(random.below(3) * random.below(50));
+  profile.raw_permille = static_cast<uint32_t>(1030 + random.below(400));
+  profile.block_pages = 1u << random.below(9);
+  profile.blocks_per_plane = static_cast<uint32_t>(random.one_in(2) ? 0 : 7 + random.below(100));
+  return profile;
+}
+
 }  // namespace
 
 START_TEST(without_timing) {
@@ -456,6 +471,29 @@ START_TEST(times_never_go_back) {
 }
 END_TEST
 
+// Garbage collection of a drive that was accepted always gets further: written over and over, it
+// neither hangs (the runner ends it then) nor loses a unit.
+START_TEST(accepted_shapes_go_on) {
+  Random random(test::seed());
+  unsigned accepted = 0;
+  for (int i = 0; i < 400; i++) {
+    FlashProfile profile = random_shape(random);
+    uint64_t units = 1 + random.below(6000);
+    rd_error error;
+    if (!FlashController::check(profile, units * 8, &error))
+      continue;
+    accepted++;
+    Bench bench(profile, false, units * 8);
+    const FlashPreset kPresets[] = {FlashPreset::kFresh, FlashPreset::kFull, FlashPreset::kSteady};
+    bench.flash.renew(kPresets[random.below(3)], random.next());
+    for (uint64_t done = 0; done < 3 * units; done++)
+      bench.write(0, random.below(units) * 8, 8);
+    bench.check();
+  }
+  ck_assert_uint_ge(accepted, 80);
+}
+END_TEST
+
 int main() {
   return test::run_tests("flash_controller", {without_timing,
                                               commands_queue_at_the_core,
@@ -480,5 +518,6 @@ int main() {
                                               engine_waits_for_a_segment,
                                               stored_data_has_its_own_limit,
                                               slow_error_correction_holds_the_channel,
-                                              times_never_go_back});
+                                              times_never_go_back,
+                                              accepted_shapes_go_on});
 }

@@ -125,12 +125,11 @@ uint64_t Deal::debt_after(const Share &share, uint64_t units) const {
 
 // As many as a superblock takes if each is written where there is room for any unit.
 uint32_t Deal::fitting(const Share &share) const {
-  uint64_t spare = geometry_.unit_bytes + (journal_permille_ ? geometry_.page_bytes : 0);
   uint64_t low = 0, high = geometry_.data_bytes / bytes_;
   while (low < high) {
     uint64_t middle = (low + high + 1) / 2;
     uint64_t before = (middle - 1) * bytes_ + journal_bytes(share, middle - 1);
-    if (before + spare <= geometry_.data_bytes)
+    if (before + geometry_.room_bytes <= geometry_.data_bytes)
       low = middle;
     else
       high = middle - 1;

@@ -66,9 +66,7 @@ uint32_t Ftl::rounded(uint64_t bytes) const {
 
 bool Ftl::has_room(Stream stream) const {
   uint32_t number = streams_[stream].superblock;
-  // The journal's next page may come first.
-  uint64_t most = geometry_.unit_bytes + (journal_permille_ ? geometry_.page_bytes : 0);
-  return number != 0 && blocks_[number].fill + most <= geometry_.data_bytes;
+  return number != 0 && blocks_[number].fill + geometry_.room_bytes <= geometry_.data_bytes;
 }
 
 uint64_t Ftl::fill_bytes(Stream stream) const {

@@ -41,10 +41,19 @@ bool check_shapes(const FlashProfile &profile, rd_error *error) {
   return true;
 }
 
+// The journal writes whole pages: of what it owes, one superblock may have to take a page more.
+uint64_t lost_bytes(const FlashGeometry &g) {
+  return 2 * uint64_t{g.room_bytes} - g.unit_bytes;
+}
+
+uint64_t least_data_bytes(const FlashGeometry &g) {
+  return kLeastUnits * g.unit_bytes + lost_bytes(g);
+}
+
 // What a superblock surely holds of data: without what the journal writes on top and the rest at
-// its end.
+// its end, where the next append has no room.
 uint64_t net_bytes(const FlashGeometry &g, const FlashProfile &profile) {
-  return (g.data_bytes - g.unit_bytes) * 1000 / (1000 + profile.journal_permille);
+  return (g.data_bytes - lost_bytes(g)) * 1000 / (1000 + profile.journal_permille);
 }
 
 bool check_ratio(const FlashGeometry &g, const FlashProfile &profile, rd_error *error) {
@@ -78,16 +87,16 @@ bool fit_blocks(FlashGeometry *g, const FlashProfile &profile, uint64_t bytes, r
   if (count == 0) {
     while (g->block_pages > 1 && ratio_superblocks(*g, profile, bytes) < kFewSuperblocks)
       set_block_pages(g, g->block_pages / 2);
-    while (g->data_bytes < kLeastUnits * g->unit_bytes)
+    while (g->data_bytes < least_data_bytes(*g))
       set_block_pages(g, g->block_pages * 2);
     while (ratio_superblocks(*g, profile, bytes) > kMostSuperblocks)
       set_block_pages(g, g->block_pages * 2);
     count = ratio_superblocks(*g, profile, bytes);
   }
-  if (g->data_bytes < kLeastUnits * g->unit_bytes) {
+  if (g->data_bytes < least_data_bytes(*g)) {
     set_error(error,
               "[flash] blocks of %u pages: a superblock holds %llu bytes, and %llu are the least",
-              g->block_pages, ull(g->data_bytes), ull(kLeastUnits * g->unit_bytes));
+              g->block_pages, ull(g->data_bytes), ull(least_data_bytes(*g)));
     return false;
   }
   uint64_t need = ceil_div(bytes, net_bytes(*g, profile)) + FlashGeometry::kSpare;
@@ -125,6 +134,7 @@ bool FlashGeometry::make(const FlashProfile &profile, uint64_t sectors, FlashGeo
   g.raise = profile.raise != 0;
   g.data_dies = g.dies - (g.raise ? 1 : 0);
   g.group_bytes = g.planes * g.page_bytes;
+  g.room_bytes = g.unit_bytes + (profile.journal_permille ? g.page_bytes : 0);
   if (!check_ratio(g, profile, error) ||
       !fit_blocks(&g, profile, std::max<uint64_t>(bytes, 1), error))
     return false;

@@ -39,6 +39,7 @@ struct FlashGeometry {
   uint32_t data_dies = 0;          // of a stripe: without parity
   uint32_t group_bytes = 0;        // a page of each plane of a die
   uint64_t data_bytes = 0;         // of a superblock, parity excluded
+  uint32_t room_bytes = 0;         // what an append takes at most: a unit, and the journal's page
   uint32_t slot_bytes = 0;         // addresses within a superblock are kept in these steps
   uint32_t slot_bits = 0;          // a superblock has 1 << slot_bits addresses, not all are used
 
