@@ -3,12 +3,13 @@
 
 #include "revodrive/host.h"
 #include "sim/io_source.h"
+#include "sim/rate_pacer.h"
 
 namespace revodrive::sim {
 
 Generator::Generator(const JobOptions &job, const std::vector<Region> &regions,
-                     uint64_t total_bytes, uint64_t seed)
-    : job_(job), regions_(regions), total_bytes_(total_bytes), seed_(seed), rng_(0) {
+                     uint64_t total_bytes, uint64_t seed, const RatePacer *pacer)
+    : job_(job), pacer_(pacer), regions_(regions), total_bytes_(total_bytes), seed_(seed), rng_(0) {
   rewind();
 }
 
@@ -27,8 +28,11 @@ unsigned Generator::pick_direction() {
   const Direction &direction = job_.direction;
   if (direction.trim_then_write || direction.trims)
     return static_cast<unsigned>(Op::kTrim);
-  if (direction.reads && direction.writes)
-    return static_cast<unsigned>(rng_.chance(job_.mix_read) ? Op::kRead : Op::kWrite);
+  if (direction.reads && direction.writes) {
+    Op drawn = rng_.chance(job_.mix_read) ? Op::kRead : Op::kWrite;
+    bool open = pacer_ && job_.mix_read % 100 != 0;
+    return static_cast<unsigned>(open ? pacer_->choose(drawn) : drawn);
+  }
   return static_cast<unsigned>(direction.reads ? Op::kRead : Op::kWrite);
 }
 

@@ -22,6 +22,8 @@ struct NextIo {
   bool recorded = false;      // not_before_ns comes from a log: lateness counts
 };
 
+class RatePacer;
+
 class IoSource {
  public:
   virtual ~IoSource() = default;
@@ -36,9 +38,10 @@ class IoSource {
 // I/Os that follow the job's options.
 class Generator final : public IoSource {
  public:
-  // `regions`: of each of the job's files. `total_bytes`: when the source ends; 0: never.
+  // `regions`: of each of the job's files. `total_bytes`: when the source ends; 0: never. `pacer`
+  // has a word in which direction a mix goes (null: none has).
   Generator(const JobOptions &job, const std::vector<Region> &regions, uint64_t total_bytes,
-            uint64_t seed);
+            uint64_t seed, const RatePacer *pacer = nullptr);
   bool next(NextIo &io) override;
   void rewind() override;
 
@@ -47,6 +50,7 @@ class Generator final : public IoSource {
   uint64_t pick_bytes(unsigned direction);
 
   const JobOptions &job_;
+  const RatePacer *pacer_;
   std::vector<Region> regions_;
   uint64_t total_bytes_;
   uint64_t seed_;

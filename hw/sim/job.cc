@@ -22,13 +22,12 @@ Job::Job(const JobOptions &options, JobParts parts)
   }
   sync_.job = this;
   sync_.op = Op::kFlush;
-  for (unsigned i = 0; i < kDirections; i++)
-    rated_ |= options.rate[i] != 0 || options.rate_iops[i] != 0;
 }
 
 void Job::start(int64_t at_ns) {
   state_ = State::kRunning;
   start_ns_ = cpu_free_ns_ = wake_ns_ = at_ns;
+  parts_.pacer->start(at_ns);
   count_from_ns_ = at_ns + options_.ramp_ns;
   ramping_ = options_.ramp_ns > 0;
   if (options_.runtime_ns > 0)
@@ -61,8 +60,8 @@ void Job::pump() {
       if (!fetch())
         return drain(now_ns);
       int64_t ready_ns = std::max(start_ns_ + next_.not_before_ns, now_ns);
-      if (rated_)
-        ready_ns = std::max(ready_ns, rate_delay_until(next_));
+      if (parts_.pacer->active())
+        ready_ns = std::max(ready_ns, parts_.pacer->take(next_));
       issue_at_ns_ = charge_cpu(ready_ns, parts_.cost.submit_ns);
     }
     // An I/O that was due after the end is not issued any more.
@@ -102,25 +101,6 @@ bool Job::fetch() {
     fetched_ = parts_.source->next(next_);
   }
   return fetched_;
-}
-
-// fio spaces the I/Os of a direction evenly: each starts when those before it should be through.
-int64_t Job::rate_delay_until(const NextIo &io) {
-  if (io.op == Op::kFlush)
-    return 0;
-  auto direction = static_cast<unsigned>(io.op);
-  auto scaled = [](uint64_t amount, uint64_t rate) {
-    return static_cast<int64_t>(static_cast<unsigned __int128>(amount) * 1'000'000'000 / rate);
-  };
-  int64_t until_ns = 0;
-  if (options_.rate[direction])
-    until_ns = start_ns_ + scaled(rate_bytes_[direction], options_.rate[direction]);
-  if (options_.rate_iops[direction])
-    until_ns =
-        std::max(until_ns, start_ns_ + scaled(rate_ios_[direction], options_.rate_iops[direction]));
-  rate_bytes_[direction] += io.bytes;
-  rate_ios_[direction]++;
-  return until_ns;
 }
 
 int64_t Job::charge_cpu(int64_t earliest_ns, int64_t cost_ns) {

@@ -16,6 +16,7 @@
 #include "sim/data_source.h"
 #include "sim/io_source.h"
 #include "sim/job_stats.h"
+#include "sim/rate_pacer.h"
 
 namespace revodrive::sim {
 
@@ -39,6 +40,7 @@ struct JobParts {
   BlockLayer &blocks;
   HostCost cost;
   std::vector<Placement *> targets = {};  // of each of the job's files
+  std::unique_ptr<RatePacer> pacer = nullptr;
   std::unique_ptr<IoSource> source = nullptr;
   std::unique_ptr<IssueLog> log = nullptr;
   uint64_t seed = 0;
@@ -83,7 +85,6 @@ class Job {
   void issue_sync(int64_t now_ns, uint8_t target);
   void drain(int64_t now_ns);
   void count(const IoRequest &io, int64_t done_ns);
-  int64_t rate_delay_until(const NextIo &io);
   int64_t charge_cpu(int64_t earliest_ns, int64_t cost_ns);
 
   const JobOptions &options_;
@@ -112,9 +113,6 @@ class Job {
   unsigned writes_since_sync_ = 0;
   unsigned since_thinking_ = 0;
   int64_t think_until_ns_ = 0;
-  PerDirection<uint64_t> rate_bytes_ = {};
-  PerDirection<uint64_t> rate_ios_ = {};
-  bool rated_ = false;
   bool has_buffers_ = false;
   uint64_t done_bytes_ = 0;
   uint64_t issued_ = 0;

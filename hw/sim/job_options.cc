@@ -256,10 +256,6 @@ void check_job(const JobOptions &job) {
   if (job.buffer.zero && !job.buffer.pattern.empty())
     refuse("%s: job '%s': buffer_pattern contradicts zero_buffers (%s)",
            where_of(job, {"buffer_pattern"}), name, where_of(job, {"zero_buffers"}));
-  bool syncs_nothing = job.sync_every > 0 && !job.direction.writes && job.replay.log.empty();
-  if (syncs_nothing)
-    refuse("%s: job '%s': fsync=%u, but the job writes nothing",
-           where_of(job, {"fsync", "fdatasync"}), name, job.sync_every);
   constexpr unsigned kWrite = static_cast<unsigned>(Op::kWrite);
   constexpr unsigned kTrim = static_cast<unsigned>(Op::kTrim);
   bool one_size = job.block_min[kWrite] == job.block_max[kWrite] &&

@@ -31,8 +31,7 @@ unsigned long long big(uint64_t value) {
 
 // Whose fault it is that a part of a target has no room for a block.
 const char *no_room_where(const JobOptions &job, uint64_t first, uint64_t whole, uint64_t least) {
-  bool late = first % RD_SECTOR_BYTES != 0 || first + least > whole;
-  return late
+  return first + least > whole
              ? where_of(job, {"offset", "offset_increment", "filesize", "bs", "bsrange", "bssplit"})
              : where_of(job, {"size", "bs", "bsrange", "bssplit"});
 }
@@ -120,21 +119,24 @@ Placement &Simulation::target(const std::string &name, const std::string &asked)
 std::vector<Region> Simulation::regions(const JobOptions &job, unsigned clone,
                                         const std::vector<Placement *> &targets) const {
   std::vector<Region> regions;
-  uint64_t least = *std::max_element(job.block_min.begin(), job.block_min.end());
+  auto [step, least] = std::ranges::minmax(job.block_min);
   for (size_t i = 0; i < targets.size(); i++) {
     uint64_t whole = targets[i]->bytes();
     if (job.file_size.given())
       whole = std::min(whole, job.file_size.of(whole));
     uint64_t first = job.offset.of(whole) + clone * job.offset_increment;
-    if (job.offset.percent)
-      first = first / job.block_min[0] * job.block_min[0];
+    if (job.offset.percent)  // fio: on to the next whole block
+      first = (first + step - 1) / step * step;
     uint64_t bytes = first < whole ? whole - first : 0;
     if (job.size.percent)
       bytes = std::min(bytes, job.size.of(whole));
     else if (job.size.bytes)
       bytes = std::min(bytes, job.size.bytes / targets.size());
     bytes -= bytes % RD_SECTOR_BYTES;
-    if (first % RD_SECTOR_BYTES != 0 || bytes < least)
+    if (first % RD_SECTOR_BYTES != 0)
+      refuse("%s: job '%s': it begins at byte %llu: must be a multiple of 512",
+             where_of(job, {"offset", "offset_increment"}), job.name.c_str(), big(first));
+    if (bytes < least)
       refuse(
           "%s: job '%s': offset %llu, size %llu of %s with %llu bytes: no block of %llu bytes fits",
           no_room_where(job, first, whole, least), job.name.c_str(), big(first), big(bytes),
@@ -148,6 +150,7 @@ void Simulation::build(RunningJob &running, unsigned number, uint64_t buffers,
                        OutputFiles &outputs) {
   const JobOptions &job = running.options;
   JobParts parts{.host = *host_, .blocks = *blocks_, .cost = setup_.cost};
+  parts.pacer = std::make_unique<RatePacer>(job, *host_);
   // randrepeat=0 means other numbers, here: others that are the same in each run.
   uint64_t base = job.seed + (job.repeat || job.seed_given ? 0 : mix64(0x5EED));
   parts.seed = mix64(mix64(base) + number);
@@ -188,8 +191,9 @@ void Simulation::open_targets(RunningJob &running, JobParts &parts) {
   if (job.io_size.given())
     total = job.io_size.of(total);
   parts.planned_bytes = total * job.loops;
-  parts.source = std::make_unique<Generator>(job, regions, total, parts.seed);
-  if (job.direction.random)
+  parts.source = std::make_unique<Generator>(job, regions, total, parts.seed, parts.pacer.get());
+  // Which way a paced job goes is not known before.
+  if (job.direction.random && !parts.pacer->active())
     parts.source = std::make_unique<LookAhead>(std::move(parts.source), *host_, parts.targets);
 }
 

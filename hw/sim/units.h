@@ -30,7 +30,9 @@ struct SizeOrShare {
   uint64_t bytes = 0;
   uint64_t percent = 0;  // not 0: this counts
   bool given() const { return bytes != 0 || percent != 0; }
-  uint64_t of(uint64_t whole) const { return percent ? whole / 100 * percent : bytes; }
+  uint64_t of(uint64_t whole) const {
+    return percent ? whole / 100 * percent + whole % 100 * percent / 100 : bytes;
+  }
 };
 std::optional<SizeOrShare> parse_size(std::string_view text);
 

@@ -42,8 +42,9 @@ def test_jobs_are_utf8(sim, text, place):
 
 @pytest.mark.parametrize("option, others, said", [
     ("filename=ssd7", "", "ssd0 to ssd3"), ("offset=2g", "", "no block"), ("size=512", "", "no block"),
+    ("offset=3", "", "begins at byte 3: must be a multiple of 512"),
     ("buffer_pattern=0x11", "zero_buffers", "zero_buffers (j.fio:7)"), ("time_based", "", "runtime"),
-    ("blockalign=1000", "", "512"), ("replay_align=1000", "", "power of two"), ("fsync=5", "rw=read", "writes nothing"),
+    ("blockalign=1000", "", "512"), ("replay_align=1000", "", "power of two"),
     ("bs=4k,8k,16k", "rw=trimwrite", "block size"), ("write_iolog=none/x", "", "No such file"),
     ("read_iolog=none", "", "No such file"), ("replay_redirect=sdz", "read_iolog=t.log", "replay_redirect=sdz"),
     ("replay_redirect=ssd7", "read_iolog=t.log", "replay_redirect=ssd7"),

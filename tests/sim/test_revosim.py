@@ -67,6 +67,34 @@ def test_rates_and_think_time(sim):
     assert 90 <= job["read"]["total_ios"] <= 102
 
 
+@pytest.mark.parametrize("options, reads, writes", [
+    ("--rate_iops=1000,200", (1950, 2001), (390, 401)), ("--rate_iops=,100", (5000, 10**6), (195, 201)),
+    ("--rate=4m,1m", (1950, 2049), (490, 513)), ("--rate_iops=500 --rwmixread=90", (990, 1001), (990, 1001))])
+def test_each_direction_of_a_mix_has_its_rate(sim, options, reads, writes):
+    """As with fio 3.33, whatever the mix says: its share is of what the rates leave open."""
+    job = sim("--name=a", "--rw=randrw", "--runtime=2s", "--time_based", *options.split()).job()
+    assert reads[0] <= job["read"]["total_ios"] <= reads[1]
+    assert writes[0] <= job["write"]["total_ios"] <= writes[1]
+
+
+def test_shares_are_exact(sim):
+    """As with fio 3.33: nothing of the whole is lost, and a share of it begins with a whole block."""
+    def offsets(*options):
+        sim("--set", "card.member_bytes=16777216", "--name=a", "--write_iolog=a.log", *options, small=False)
+        lines = (sim.folder / "a.log").read_text().splitlines()
+        return [int(line.split()[-2]) for line in lines if "read " in line]
+
+    whole = 64 * MIB
+    assert offsets("--rw=read", "--bs=128k", "--size=100%") == list(range(0, whole, 131072))
+    assert offsets("--rw=read", "--offset=50%") == list(range(whole // 2, whole, 4096))
+    assert offsets("--rw=read", "--offset=33%") == list(range(22147072, whole, 4096))
+
+
+def test_syncs_of_a_job_that_only_reads_are_none(sim):
+    sim.file("a.fio", "[global]\nsize=1m\nfsync=32\n[r]\nrw=read\n[w]\nrw=write\n")
+    assert [job["sync"]["total_ios"] for job in sim("a.fio").json["jobs"]] == [0, 8]
+
+
 def test_waves_and_groups(sim):
     """stonewall: the second job starts when the first is done; group_reporting joins clones."""
     sim.file("a.fio", "[global]\nsize=1m\ngroup_reporting\n[one]\nrw=write\nnumjobs=3\n[two]\nstonewall\nrw=read\n")
