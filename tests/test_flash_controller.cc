@@ -72,6 +72,7 @@ FlashProfile random_shape(Random &random) {
   profile.raw_permille = static_cast<uint32_t>(1030 + random.below(400));
   profile.block_pages = 1u << random.below(9);
   profile.blocks_per_plane = static_cast<uint32_t>(random.one_in(2) ? 0 : 7 + random.below(100));
+  profile.block_fail_ppb = static_cast<uint32_t>(random.one_in(4) * random.below(1'000'000'000));
   return profile;
 }
 
@@ -486,8 +487,11 @@ START_TEST(accepted_shapes_go_on) {
     Bench bench(profile, false, units * 8);
     const FlashPreset kPresets[] = {FlashPreset::kFresh, FlashPreset::kFull, FlashPreset::kSteady};
     bench.flash.renew(kPresets[random.below(3)], random.next());
-    for (uint64_t done = 0; done < 3 * units; done++)
+    for (uint64_t done = 0; done < 3 * units; done++) {
       bench.write(0, random.below(units) * 8, 8);
+      if (random.one_in(50))
+        bench.flash.trim(0, random.below(units) * 8, 8, bench.journey);
+    }
     bench.check();
   }
   ck_assert_uint_ge(accepted, 80);
