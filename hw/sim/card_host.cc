@@ -12,6 +12,27 @@
 
 namespace revodrive::sim {
 
+namespace {
+
+// Most of what a card fetches or stores is a number, a header or a FIS.
+void copy(void *to, const void *from, size_t len) {
+  switch (len) {
+    case 4:
+      std::memcpy(to, from, 4);
+      break;
+    case 20:
+      std::memcpy(to, from, 20);
+      break;
+    case 32:
+      std::memcpy(to, from, 32);
+      break;
+    default:
+      std::memcpy(to, from, len);
+  }
+}
+
+}  // namespace
+
 const rd_host_ops CardHost::kOps = {
     .now_ns = [](void *host) { return self(host).now_ns_; },
     .dma_read =
@@ -19,7 +40,7 @@ const rd_host_ops CardHost::kOps = {
           CardHost &h = self(host);
           if (!h.inside(addr, len))
             return -EIO;
-          std::memcpy(buf, h.memory(addr), len);
+          copy(buf, h.memory(addr), len);
           return 0;
         },
     .dma_write =
@@ -27,7 +48,7 @@ const rd_host_ops CardHost::kOps = {
           CardHost &h = self(host);
           if (!h.inside(addr, len))
             return -EIO;
-          std::memcpy(h.memory(addr), buf, len);
+          copy(h.memory(addr), buf, len);
           return 0;
         },
     .dma_map = [](void *host, uint64_t addr, size_t *len, bool) -> void * {
