@@ -43,7 +43,8 @@ bool check_shapes(const FlashProfile &profile, rd_error *error) {
 
 // The journal writes whole pages: of what it owes, one superblock may have to take a page more.
 uint64_t lost_bytes(const FlashGeometry &g) {
-  return 2 * uint64_t{g.room_bytes} - g.unit_bytes;
+  uint64_t journal_page = g.room_bytes - g.unit_bytes;
+  return g.room_bytes + journal_page;
 }
 
 uint64_t least_data_bytes(const FlashGeometry &g) {

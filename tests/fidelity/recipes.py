@@ -473,13 +473,15 @@ def two_drives_idle(bench):
 USED_TO_FIT = set("""F009 F010 F012 F013 F015 F016 F037 F038 F040 F045 F046 F048 F064 F065 F066 F093 F095 F101 F102
 F103 F109 F117 F126 F127 F129 F135 F136 F139 F146 F151 F190""".split())
 
-OUTSIDE = {}
+OUTSIDE, UNREACHED = {}, {}
 
 
-def outside(reason, *ids):
-    for name in ids:
-        OUTSIDE[name] = reason
+def explain_in(table):
+    return lambda reason, *ids: table.update(dict.fromkeys(ids, reason))
 
+
+outside = explain_in(OUTSIDE)
+unreached = explain_in(UNREACHED)
 
 outside("a version, a price or a market fact: nothing to simulate", "F019", "F034", "F035", "F036", "F043", "F056",
         "F083", "F084", "F085", "F086", "F087", "F088", "F089", "F090", "F091")
@@ -496,14 +498,6 @@ outside("what the host's driver and processor cost, which is outside the card", 
 outside("more than one link carries, and nothing says how the drives were combined", "F104")
 outside("the workload is not stated closely enough to be repeated", "F113", "F116", "F120", "F121", "F152", "F191",
         "F192", "F193", "F194", "F195", "F196", "F197", "F198")
-
-UNREACHED = {}
-
-
-def unreached(reason, *ids):
-    for name in ids:
-        UNREACHED[name] = reason
-
 
 unreached("the flash programs less by its data sheet; SweClockers saw such drives slow down a lot", "F070", "F071",
           "F118")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The quick part of scripts/fidelity: figures of the reviews that the profiles reproduce stay reproduced."""
+"""scripts/fidelity: figures that the profiles reproduce stay reproduced, and the others have their reason."""
 
 import pathlib
 import subprocess
