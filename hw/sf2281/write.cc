@@ -102,10 +102,11 @@ int64_t FlashModel::throttle(int64_t at_ns, uint64_t bytes, uint64_t stored, Jou
 int64_t FlashModel::take_in(int64_t at_ns, uint64_t bytes, Journey &journey) {
   auto units = static_cast<int64_t>((bytes + kCoreBytes - 1) / kCoreBytes);
   int64_t ahead_ns = (units - 1) * profile_.write_unit_ns;
-  at_ns = core(std::max<int64_t>(at_ns - ahead_ns, 0),
-               ahead_ns + profile_.write_unit_ns + profile_.write_command_ns, "write", journey);
+  at_ns = core(std::max<int64_t>(at_ns - ahead_ns, 0), ahead_ns + profile_.write_unit_ns, "write",
+               journey);
   if (!timing_)
     return at_ns;
+  core_.reserve_pieces(at_ns, profile_.write_command_ns, "write done");
   uint64_t segment = std::min<uint64_t>(profile_.compress_segment_bytes, bytes);
   int64_t start_ns = at_ns - engine_ns(bytes - segment, profile_.compress_mb_s);
   int64_t work_ns = engine_ns(bytes, profile_.compress_mb_s);

@@ -47,7 +47,7 @@ struct FlashProfile {
   uint32_t command_ns = 0;               // firmware time per command
   uint32_t read_unit_ns = 0;             // ... and per 4 KiB read
   uint32_t write_unit_ns = 0;            // ... and per 4 KiB written
-  uint32_t write_command_ns = 0;         // ... and more of a command that writes
+  uint32_t write_command_ns = 0;         // ... and when a write has been accepted
   uint32_t read_latency_ns = 0;          // what a read takes that holds up no other command
   uint32_t write_latency_ns = 0;         // the same of a write
   uint32_t trim_range_ns = 0;            // ... and per range of a DATA SET MANAGEMENT

@@ -21,9 +21,9 @@ class Bench:
         name, options = jobs[-1]
         return self.run(profile, *jobs, **settings).mb_s(name, side_of(options))
 
-    def iops(self, profile, *jobs):
+    def iops(self, profile, *jobs, **settings):
         name, options = jobs[-1]
-        return self.run(profile, *jobs).iops(name, side_of(options))
+        return self.run(profile, *jobs, **settings).iops(name, side_of(options))
 
     def latency_ms(self, profile, *jobs):
         name, options = jobs[-1]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The published figures (figures.csv) and what counts as reproducing one.
 
-A figure of the three source reviews (group "review") must come out within 5 %, any other within 15 %. A bound must
-hold as it is; "just under" is an upper bound that must nearly be reached; "about" is a statement in words.
+A figure of the three source reviews (group "review") must come out within 5 %, any other within 15 %. A bound of
+a source review must hold as it is, of the others within their 15 %; "just under" is an upper bound that must nearly be
+reached; "about" is a statement in words.
 """
 
 import csv
@@ -42,12 +43,10 @@ class Figure:
         return value / self.value - 1
 
     def reproduced_by(self, value):
-        if self.bound == "at least":
-            return value >= self.value
-        if self.bound == "at most":
-            return value <= self.value
         if self.bound == "just under":
             return self.value * (1 - self.tolerance) <= value < self.value
+        if self.bound in ("at least", "at most") and self.group == "review":
+            return self.error(value) == 0
         return abs(self.error(value)) <= self.tolerance
 
 

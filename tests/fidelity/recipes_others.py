@@ -3,7 +3,7 @@
 
 from bench import capacity_gb, dies, figure, raw_gib, stated
 from workloads import (WINDOWS_PIECE, as_ssd, as_ssd_file, crystal_disk_mark, fill, fill_spare, job, random_4k,
-                       sequential_128k)
+                       response, sequential_128k)
 
 DRIVE = "vertex3-240"
 ELECTRA = "electra-max-960"
@@ -75,12 +75,12 @@ def agility_read_ahci(bench):
 
 @figure("F102")
 def old_card_read_response(bench):
-    return bench.latency_ms("revodrive-x2-240", fill("compressible", "8g"), random_4k("randread", 1))
+    return bench.latency_ms("revodrive-x2-240", fill("compressible", "8g"), response("randread"))
 
 
 @figure("F103")
 def old_card_write_response(bench):
-    return bench.latency_ms("revodrive-x2-240", random_4k("randwrite", 1))
+    return bench.latency_ms("revodrive-x2-240", response("randwrite"))
 
 
 @figure("F185")
