@@ -404,6 +404,18 @@ START_TEST(latency_occupies_nothing) {
 }
 END_TEST
 
+// What the firmware does once the data is taken in holds up the next command, not the answer.
+START_TEST(write_is_answered_before_all_is_done) {
+  FlashProfile profile = test_flash();
+  Bench quick(profile);
+  profile.write_command_ns = 5000;
+  Bench slow(profile);
+  ck_assert_int_eq(slow.write(0, 0, 8), quick.write(0, 0, 8));
+  int64_t free_ns = quick.flash.command(0, quick.journey);
+  ck_assert_int_eq(slow.flash.command(0, slow.journey), free_ns + 5000);
+}
+END_TEST
+
 // The engine works on what is there while the rest comes, and ends one segment after the last byte.
 START_TEST(engine_waits_for_a_segment) {
   constexpr int64_t kAtNs = 10'000'000;
@@ -519,6 +531,7 @@ int main() {
                                               energy_adds_up,
                                               part_of_a_large_unit,
                                               latency_occupies_nothing,
+                                              write_is_answered_before_all_is_done,
                                               engine_waits_for_a_segment,
                                               stored_data_has_its_own_limit,
                                               slow_error_correction_holds_the_channel,
