@@ -97,20 +97,22 @@ int64_t FlashModel::throttle(int64_t at_ns, uint64_t bytes, uint64_t stored, Jou
   return free_ns;
 }
 
-// Firmware and engine work on data as it comes: if they keep up with the link, the firmware ends
-// one unit after the last byte, the engine one segment.
+// Firmware and engine work on data as it comes: if they keep up with the link, the firmware has
+// taken it in one unit after the last byte, the engine one segment. What the firmware does then
+// holds up the next command, but not this one.
 int64_t FlashModel::take_in(int64_t at_ns, uint64_t bytes, Journey &journey) {
   auto units = static_cast<int64_t>((bytes + kCoreBytes - 1) / kCoreBytes);
   int64_t ahead_ns = (units - 1) * profile_.write_unit_ns;
-  at_ns = core(std::max<int64_t>(at_ns - ahead_ns, 0), ahead_ns + profile_.write_unit_ns, "write",
-               journey);
   if (!timing_)
-    return at_ns;
-  core_.reserve_pieces(at_ns, profile_.write_command_ns, "write done");
+    return core(at_ns, 0, "write", journey);
+  int64_t work_ns = ahead_ns + profile_.write_unit_ns + profile_.write_command_ns;
+  Span work = core_.reserve_pieces(std::max<int64_t>(at_ns - ahead_ns, 0), work_ns, "write");
+  at_ns = work.end_ns - profile_.write_command_ns;
+  journey.reach(Stage::kController, at_ns);
   uint64_t segment = std::min<uint64_t>(profile_.compress_segment_bytes, bytes);
   int64_t start_ns = at_ns - engine_ns(bytes - segment, profile_.compress_mb_s);
-  int64_t work_ns = engine_ns(bytes, profile_.compress_mb_s);
-  Span engine = compress_.reserve(std::max<int64_t>(start_ns, 0), work_ns, "compress");
+  int64_t engine_work_ns = engine_ns(bytes, profile_.compress_mb_s);
+  Span engine = compress_.reserve(std::max<int64_t>(start_ns, 0), engine_work_ns, "compress");
   at_ns = std::max(at_ns, engine.end_ns);
   journey.reach(Stage::kCompression, at_ns);
   return at_ns;
