@@ -59,8 +59,10 @@ ticked() {
 
 tick() {
     exec 9>&- # the lock of scripts/setup must not outlive it in a sleeping child
+    local last
     while sleep 10; do
-        say "   still working ($((SECONDS - $2)) s): $(tail -n 1 "$1" 2>/dev/null | sed 's/.*\r//' | cut -c1-90)"
+        last=$(tail -n 1 "$1" 2>/dev/null | sed 's/.*\r//' | cut -c1-90)
+        say "   still working ($((SECONDS - $2)) s)${last:+: $last}"
     done
 }
 

@@ -151,11 +151,11 @@ void ScriptedHost::store32(uint64_t addr, uint32_t value) {
 void ScriptedHost::advance(int64_t ns) {
   int64_t end_ns = now_ns_ + ns;
   while (deadline_ns_ <= end_ns) {
-    now_ns_ = std::max(now_ns_, deadline_ns_);
+    now_ns_ = std::max(now_ns_, deadline_ns_ + timer_late_ns);
     deadline_ns_ = RD_NEVER;
     rd_card_timer_fired(card_);
   }
-  now_ns_ = end_ns;
+  now_ns_ = std::max(now_ns_, end_ns);
 }
 
 bool ScriptedHost::run_until(const std::function<bool()> &done) {

@@ -60,6 +60,7 @@ class ScriptedHost {
   void advance(int64_t ns);
   int64_t now_ns() const { return now_ns_; }
   int64_t deadline_ns() const { return deadline_ns_; }
+  int64_t timer_late_ns = 0;  // how long after its time the timer fires
   // Advances until `done` holds or nothing more will happen; returns done().
   bool run_until(const std::function<bool()> &done);
 
