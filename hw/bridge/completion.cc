@@ -17,7 +17,8 @@ void Core::slot_due(void *opaque) {
   if (slot.command.media_pending == 0)
     return core.finish(slot);
   slot.state = Slot::State::kWaiting;
-  slot.due_ns = std::max(slot.due_ns, core.now_ns());  // a timer's lateness is not the backend's
+  // A timer that fired late is not the backend.
+  slot.due_ns = std::max(slot.due_ns, core.now_ns());
   // A host that can wait for its backend ends the command from inside this call.
   core.parts_.host.block_wait(core.number_ * kPhysPerCore + slot.phy);
 }

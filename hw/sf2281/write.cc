@@ -104,15 +104,16 @@ int64_t FlashModel::take_in(int64_t at_ns, uint64_t bytes, Journey &journey) {
   auto units = static_cast<int64_t>((bytes + kCoreBytes - 1) / kCoreBytes);
   int64_t ahead_ns = (units - 1) * profile_.write_unit_ns;
   if (!timing_)
-    return core(at_ns, 0, "write", journey);
-  int64_t work_ns = ahead_ns + profile_.write_unit_ns + profile_.write_command_ns;
-  Span work = core_.reserve_pieces(std::max<int64_t>(at_ns - ahead_ns, 0), work_ns, "write");
-  at_ns = work.end_ns - profile_.write_command_ns;
+    return pass(at_ns, 0, journey);
+  int64_t firmware_ns = ahead_ns + profile_.write_unit_ns + profile_.write_command_ns;
+  Span firmware =
+      core_.reserve_pieces(std::max<int64_t>(at_ns - ahead_ns, 0), firmware_ns, "write");
+  at_ns = firmware.end_ns - profile_.write_command_ns;
   journey.reach(Stage::kController, at_ns);
   uint64_t segment = std::min<uint64_t>(profile_.compress_segment_bytes, bytes);
   int64_t start_ns = at_ns - engine_ns(bytes - segment, profile_.compress_mb_s);
-  int64_t engine_work_ns = engine_ns(bytes, profile_.compress_mb_s);
-  Span engine = compress_.reserve(std::max<int64_t>(start_ns, 0), engine_work_ns, "compress");
+  int64_t work_ns = engine_ns(bytes, profile_.compress_mb_s);
+  Span engine = compress_.reserve(std::max<int64_t>(start_ns, 0), work_ns, "compress");
   at_ns = std::max(at_ns, engine.end_ns);
   journey.reach(Stage::kCompression, at_ns);
   return at_ns;

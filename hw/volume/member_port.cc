@@ -243,7 +243,8 @@ void MemberPort::due(void *opaque) {
   if (command.ata.media_pending == 0)
     return port.finish(command);
   command.state = State::kWaiting;
-  command.due_ns = std::max(command.due_ns, port.host_.now_ns());  // as in Core::slot_due()
+  // A timer that fired late is not the backend.
+  command.due_ns = std::max(command.due_ns, port.host_.now_ns());
   // A host that can wait for its backend ends the command from inside this call.
   port.host_.block_wait(port.number_);
 }
